@@ -1,0 +1,2 @@
+//! The static helper.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The Linux mechanism: executes a plan with namespaces, mounts, Landlock and seccomp.

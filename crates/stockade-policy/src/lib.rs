@@ -1,0 +1,1 @@
+//! What sandboxed code may touch: policies, profile files, network names, environment.

@@ -1,0 +1,1 @@
+//! Path rules and the one function that decides about a path.

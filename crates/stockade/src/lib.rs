@@ -1,0 +1,1 @@
+//! Run commands nobody vouches for: policy and command in, plan and enforcement out.
