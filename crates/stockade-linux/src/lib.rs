@@ -25,6 +25,7 @@ mod limits;
 mod mounts;
 mod namespaces;
 pub mod plan;
+pub mod seccomp;
 mod spawn;
 mod stage;
 mod sys;
