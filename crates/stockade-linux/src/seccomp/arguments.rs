@@ -191,7 +191,7 @@ fn unix_sockets(datagrams: UnixDatagrams) -> Vec<Case> {
     }
 }
 
-/// The type of a socket without `SOCK_NONBLOCK` and `SOCK_CLOEXEC` (SOCK_TYPE_MASK in net.h).
+/// The type of a socket without `SOCK_NONBLOCK` and `SOCK_CLOEXEC` (`SOCK_TYPE_MASK` in net.h).
 const fn socket_type(kind: u32) -> Condition {
     Condition::int_masked(1, 0xf, kind)
 }

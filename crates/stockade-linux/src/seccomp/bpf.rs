@@ -305,8 +305,13 @@ impl Emitter {
     }
 
     fn distance(&self, label: Label) -> u8 {
-        // `reach` leaves room for the one instruction that reaching the other target may add.
-        u8::try_from(self.code.len() - label - 1).unwrap_or_else(|_| unreachable!("not reached"))
+        let distance = self.code.len() - label - 1;
+        // `reach` leaves room for the one instruction that reaching the other target may add. A
+        // wrong distance would be a wrong filter: rather none.
+        let Ok(distance) = u8::try_from(distance) else {
+            unreachable!("a jump over {distance} instructions");
+        };
+        distance
     }
 
     fn ret(&mut self, action: Action) -> Label {

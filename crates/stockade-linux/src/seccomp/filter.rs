@@ -22,7 +22,7 @@ pub struct FilterSpec {
     pub arch: Arch,
     /// Calls entered through any other architecture (`int 0x80`, 32-bit Arm programs).
     pub foreign: Action,
-    /// Calls with the x32 bit; no such calls exist but on x86_64.
+    /// Calls with the x32 bit; only `x86_64` has such calls.
     pub x32: Action,
     /// Numbers that the table of `arch` does not name: holes, and calls newer than the table.
     pub unknown: Action,

@@ -13,8 +13,10 @@
 //!
 //! All of this but the installation is pure and compiled on every platform.
 
+mod apply;
 mod arguments;
 mod bpf;
+mod docker;
 mod emulate;
 mod filter;
 mod mediation;
@@ -28,6 +30,9 @@ mod proof;
 pub use crate::sys::seccomp::{
     Inherit, InstallFlags, Listener, Notification, install, is_available,
 };
+pub use apply::default_seccomp_profile;
+#[cfg(target_os = "linux")]
+pub use apply::{ApplyError, apply_seccomp};
 pub use bpf::{Instruction, MAX_INSTRUCTIONS, Program, compile};
 pub use emulate::{Fault, Outcome, run as emulate};
 pub use filter::{Action, Case, Condition, FilterSpec, Rule, SpecError, SyscallData, Width};

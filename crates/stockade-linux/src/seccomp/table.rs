@@ -18,7 +18,7 @@ mod i386;
 mod x32;
 mod x86_64;
 
-/// Set in the number of every x32 call; the audit architecture is that of x86_64.
+/// Set in the number of every x32 call; the audit architecture is that of `x86_64`.
 pub const X32_BIT: u32 = 0x4000_0000;
 
 /// A system call interface: one numbering of calls.
@@ -30,7 +30,7 @@ pub enum Arch {
     Aarch64,
     /// 32-bit x86. A 64-bit process enters it with `int 0x80`.
     I386,
-    /// x86_64 with 32-bit pointers: the audit architecture of x86_64 and [`X32_BIT`].
+    /// `x86_64` with 32-bit pointers: its audit architecture and [`X32_BIT`].
     X32,
     /// 64-bit x86.
     #[serde(rename = "x86_64")]

@@ -114,6 +114,8 @@ fn near(rule: Option<&Rule>, (_, words, picks): &Draw) -> [u64; 6] {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
     #[test]
     fn programs_equal_their_specifications(spec in specs(), draws in draws()) {
         let program = compile(&spec).unwrap();
