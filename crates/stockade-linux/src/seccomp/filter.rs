@@ -242,9 +242,7 @@ impl FilterSpec {
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(SpecError::DuplicateSyscall(pair[0].to_owned()));
         }
-        if let Some(name) = names.iter().find(|name| !table::is_known(name)) {
-            return Err(SpecError::UnknownSyscall((*name).to_owned()));
-        }
+        check_names(self.arch, names)?;
         for rule in &self.rules {
             for condition in rule.cases.iter().flat_map(|case| &case.when) {
                 if !condition.can_hold() {
@@ -258,6 +256,19 @@ impl FilterSpec {
         }
         Ok(())
     }
+}
+
+/// Refuses names that no architecture has.
+pub(super) fn check_names<'a>(
+    arch: Arch,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<(), SpecError> {
+    for name in names {
+        if arch.number(name).is_none() && !table::is_known(name) {
+            return Err(SpecError::UnknownSyscall(name.to_owned()));
+        }
+    }
+    Ok(())
 }
 
 impl Rule {

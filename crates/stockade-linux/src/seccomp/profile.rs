@@ -23,7 +23,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::arguments;
-use super::filter::{Action, FilterSpec, Rule, SpecError};
+use super::filter::{Action, FilterSpec, Rule, SpecError, check_names};
 use super::mediation::Mediation;
 use super::table::Arch;
 
@@ -127,6 +127,9 @@ impl ProfileOptions {
 
     /// The filter for these options.
     pub fn filter(&self, arch: Arch) -> Result<FilterSpec, SpecError> {
+        // The built-in lists are right; a test says so for each of them.
+        let given = self.blocked.iter().flatten().chain(&self.extra_blocked);
+        check_names(arch, given.map(String::as_str))?;
         let mut spec = FilterSpec {
             arch,
             foreign: Action::KillProcess,
@@ -149,7 +152,6 @@ impl ProfileOptions {
         if let Some(mediation) = &self.mediation {
             mediation.apply(self.unix_datagrams, &mut spec);
         }
-        spec.check()?;
         Ok(spec)
     }
 

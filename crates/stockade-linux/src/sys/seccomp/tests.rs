@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -113,11 +114,7 @@ fn the_logging_filter_refuses_nothing() {
 fn a_call_by_another_architecture_kills() {
     let control = run("int80 none");
     if !control.status.success() {
-        assert!(
-            !std::env::var("STOCKADE_REQUIRE").is_ok_and(|needs| needs.contains("ia32")),
-            "this kernel has no 32-bit entry"
-        );
-        println!("skipped: this kernel has no 32-bit entry (IA32_EMULATION)");
+        skip("ia32", "this kernel has no 32-bit entry (IA32_EMULATION)");
         return;
     }
     assert!(report(&control)["int80 getpid"] > 0);
@@ -137,6 +134,28 @@ fn a_filter_for_the_whole_process_reaches_running_threads() {
         with["own filter in the way"], 1,
         "a thread with its own filter is an error"
     );
+}
+
+/// Debuggers on a child of their own: ordinary work where the profile is for a sandbox with a pid
+/// namespace, refused where it is not.
+#[test]
+fn a_debugger_works_on_its_own_child() {
+    for (need, program) in [("strace", "/usr/bin/strace"), ("gdb", "/usr/bin/gdb")] {
+        if !Path::new(program).exists() {
+            skip(need, "not installed");
+            continue;
+        }
+        assert_eq!(
+            report(&run("debug native"))[need],
+            0,
+            "{need} under the native profile"
+        );
+        assert_ne!(
+            report(&run("debug strict"))[need],
+            0,
+            "{need} without a pid namespace"
+        );
+    }
 }
 
 #[test]
@@ -159,6 +178,20 @@ fn child() {
             enter(&mode["int80 ".len()..]);
             #[cfg(target_arch = "x86_64")]
             println!("= int80 getpid = {}", int80_getpid());
+        }
+        "debug native" | "debug strict" => {
+            enter(&mode["debug ".len()..]);
+            let strace = ["-f", "-o", "/dev/null", "/bin/true"];
+            println!("= strace = {}", status("/usr/bin/strace", &strace));
+            let gdb = [
+                "-nx",
+                "-batch",
+                "-return-child-result",
+                "-ex",
+                "run",
+                "/bin/true",
+            ];
+            println!("= gdb = {}", status("/usr/bin/gdb", &gdb));
         }
         "threads none" => report_from_another_thread(|| {}),
         "threads apply" => {
@@ -195,8 +228,18 @@ fn probe_all(mode: &str) {
     let x32 = X32_BIT | Arch::native().unwrap().number("getpid").unwrap();
     println!("= x32 getpid = {}", raw(x32, [0; 3]));
     println!("= thread = {}", thread::spawn(|| 7).join().unwrap());
-    let status = Command::new("/bin/true").status().unwrap();
-    println!("= process = {}", status.code().unwrap_or(-1));
+    println!("= process = {}", status("/bin/true", &[]));
+}
+
+fn status(program: &str, args: &[&str]) -> i32 {
+    let output = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .output();
+    output
+        .ok()
+        .and_then(|output| output.status.code())
+        .unwrap_or(-1)
 }
 
 /// Puts the current thread under the filter a mode names.
@@ -204,6 +247,7 @@ fn enter(mode: &str) {
     let options = ProfileOptions::shared_namespaces();
     let options = match mode {
         "none" => return,
+        "native" => ProfileOptions::native(),
         "logging" => ProfileOptions {
             kind: ProfileKind::Logging,
             ..options
@@ -238,6 +282,16 @@ fn run(mode: &str) -> Output {
         .env(MODE, mode)
         .output()
         .unwrap()
+}
+
+/// Says why a test proves nothing here; fails where `STOCKADE_REQUIRE` names the need.
+fn skip(need: &str, reason: &str) {
+    let required = std::env::var("STOCKADE_REQUIRE").unwrap_or_default();
+    assert!(
+        !required.split(',').any(|required| required == need),
+        "{need}: {reason}"
+    );
+    println!("skipped: {need}: {reason}");
 }
 
 fn report(output: &Output) -> BTreeMap<String, i64> {
