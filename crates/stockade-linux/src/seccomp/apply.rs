@@ -1,13 +1,13 @@
 //! A filter for the process one is in, without a sandbox around it.
 
-#[cfg(target_os = "linux")]
 use std::{fmt, io};
 
-use super::filter::{FilterSpec, SpecError};
+use super::bpf::compile;
+use super::error::SpecError;
+use super::filter::FilterSpec;
 use super::profile::{ProfileOptions, UnixDatagrams};
 use super::table::Arch;
-#[cfg(target_os = "linux")]
-use super::{InstallFlags, compile, install};
+use crate::sys::seccomp::{InstallFlags, install};
 
 /// The strict filter for a process on its own: everything dangerous is refused with `EPERM`,
 /// sockets of the internet and Unix datagrams are left alone.
@@ -26,7 +26,6 @@ pub fn default_seccomp_profile() -> Result<FilterSpec, SpecError> {
 /// set-user-id bit no longer gain privileges.
 ///
 /// All threads or none: a thread that already has a filter of its own is an error.
-#[cfg(target_os = "linux")]
 pub fn apply_seccomp(spec: &FilterSpec) -> Result<(), ApplyError> {
     if Arch::native() != Some(spec.arch) {
         return Err(ApplyError::Spec(SpecError::UnsupportedArch));
@@ -41,7 +40,6 @@ pub fn apply_seccomp(spec: &FilterSpec) -> Result<(), ApplyError> {
 }
 
 /// Why the current process is not under the filter.
-#[cfg(target_os = "linux")]
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ApplyError {
@@ -55,7 +53,6 @@ pub enum ApplyError {
     Spec(SpecError),
 }
 
-#[cfg(target_os = "linux")]
 impl fmt::Display for ApplyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -67,7 +64,6 @@ impl fmt::Display for ApplyError {
     }
 }
 
-#[cfg(target_os = "linux")]
 impl std::error::Error for ApplyError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {

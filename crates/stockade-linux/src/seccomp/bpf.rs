@@ -16,7 +16,8 @@
 //! the way to an unconditional verdict. The kernel (5.11) recognises that form and skips the
 //! program for calls that are always allowed, so the search costs them nothing at all.
 
-use super::filter::{Action, Case, Condition, FilterSpec, SpecError, Width};
+use super::error::SpecError;
+use super::filter::{Action, Case, Condition, FilterSpec, Width};
 use super::table::{Arch, X32_BIT};
 
 /// The longest program the kernel takes (`BPF_MAXINSNS`).
@@ -301,17 +302,17 @@ impl Emitter {
     }
 
     fn is_near(&self, label: Label) -> bool {
-        self.code.len() - label <= usize::from(u8::MAX)
+        u8::try_from(self.code.len() - label).is_ok()
     }
 
     fn distance(&self, label: Label) -> u8 {
         let distance = self.code.len() - label - 1;
         // `reach` leaves room for the one instruction that reaching the other target may add. A
         // wrong distance would be a wrong filter: rather none.
-        let Ok(distance) = u8::try_from(distance) else {
+        let Ok(short) = u8::try_from(distance) else {
             unreachable!("a jump over {distance} instructions");
         };
-        distance
+        short
     }
 
     fn ret(&mut self, action: Action) -> Label {

@@ -11,13 +11,14 @@
 //! not know paths or hosts; those are the business of mounts, Landlock and the network namespace,
 //! and of the mediator that it can hand single calls to ([`mediation`](Mediation)).
 //!
-//! All of this but the installation is pure and compiled on every platform.
+//! All of this but the installation is pure.
 
 mod apply;
 mod arguments;
 mod bpf;
 mod docker;
 mod emulate;
+mod error;
 mod filter;
 mod mediation;
 mod profile;
@@ -26,16 +27,15 @@ mod table;
 #[cfg(test)]
 mod proof;
 
-#[cfg(target_os = "linux")]
 pub use crate::sys::seccomp::{
     Inherit, InstallFlags, Listener, Notification, install, is_available,
 };
 pub use apply::default_seccomp_profile;
-#[cfg(target_os = "linux")]
 pub use apply::{ApplyError, apply_seccomp};
 pub use bpf::{Instruction, MAX_INSTRUCTIONS, Program, compile};
 pub use emulate::{Fault, Outcome, run as emulate};
-pub use filter::{Action, Case, Condition, FilterSpec, Rule, SpecError, SyscallData, Width};
+pub use error::SpecError;
+pub use filter::{Action, Case, Condition, FilterSpec, Rule, SyscallData, Width};
 pub use mediation::Mediation;
 pub use profile::{ProfileKind, ProfileOptions, UnixDatagrams};
 pub use table::{Arch, X32_BIT, is_known};

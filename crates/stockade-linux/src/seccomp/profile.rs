@@ -23,7 +23,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::arguments;
-use super::filter::{Action, FilterSpec, Rule, SpecError, check_names};
+use super::error::SpecError;
+use super::filter::{Action, FilterSpec, Rule, check_names};
 use super::mediation::Mediation;
 use super::table::Arch;
 

@@ -5,6 +5,7 @@ use std::ops::BitOr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
+use super::checked;
 use crate::seccomp::{Action, Instruction, Program, SyscallData};
 
 #[cfg(test)]
@@ -77,7 +78,7 @@ pub fn install(program: &Program, flags: InstallFlags) -> io::Result<Option<Owne
             &raw const fprog,
         )
     };
-    let result = RawFd::try_from(check_long(result)?).map_err(io::Error::other)?;
+    let result = RawFd::try_from(checked(result)?).map_err(io::Error::other)?;
     if listener {
         // SAFETY: with NEW_LISTENER the kernel returned a fresh descriptor that nobody else owns.
         return Ok(Some(unsafe { OwnedFd::from_raw_fd(result) }));
@@ -106,7 +107,7 @@ pub fn is_available(action: Action) -> io::Result<bool> {
             &raw const raw,
         )
     };
-    match check_long(result) {
+    match checked(result) {
         Ok(_) => Ok(true),
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
         Err(error) => Err(error),
@@ -152,7 +153,7 @@ impl Listener {
                 &raw mut sizes,
             )
         };
-        check_long(result)?;
+        checked(result)?;
         let fits = usize::from(sizes.seccomp_notif) <= size_of::<libc::seccomp_notif>()
             && usize::from(sizes.seccomp_notif_resp) <= size_of::<libc::seccomp_notif_resp>();
         if !fits {
@@ -175,7 +176,7 @@ impl Listener {
                 SYNC_WAKE_UP,
             )
         };
-        check(result).map(drop)
+        checked(result.into()).map(drop)
     }
 
     /// Waits for a call. `ENOENT`: the caller died before its call could be handed over; wait on.
@@ -201,7 +202,7 @@ impl Listener {
                 &raw mut notification,
             )
         };
-        check(result)?;
+        checked(result.into())?;
         let libc::seccomp_data { nr, arch, args, .. } = notification.data;
         Ok(Notification {
             id: notification.id,
@@ -224,7 +225,7 @@ impl Listener {
                 &raw const id,
             )
         };
-        match check(result) {
+        match checked(result.into()) {
             Ok(_) => Ok(true),
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),
             Err(error) => Err(error),
@@ -304,7 +305,8 @@ impl Listener {
                 ptr::from_ref(&request),
             )
         };
-        check(result)
+        checked(result.into())?;
+        Ok(result)
     }
 
     fn respond(&self, mut response: libc::seccomp_notif_resp) -> io::Result<()> {
@@ -317,7 +319,7 @@ impl Listener {
                 &raw mut response,
             )
         };
-        check(result).map(drop)
+        checked(result.into()).map(drop)
     }
 }
 
@@ -334,21 +336,5 @@ pub enum Inherit {
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
-    }
-}
-
-fn check(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(result)
-    }
-}
-
-fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(result)
     }
 }

@@ -197,7 +197,7 @@ fn numbers() -> BTreeSet<u32> {
         0x3fff_ffff,
         65_535,
         65_536,
-        0x0001_0000 | 165,
+        0x0001_0000 + 165,
     ]);
     numbers
 }
@@ -215,7 +215,7 @@ fn telling_arguments(rule: &Rule) -> Vec<[u64; 6]> {
         let set = &mut values[usize::from(condition.arg)];
         let Condition { mask, value, .. } = *condition;
         let bit = mask & mask.wrapping_neg();
-        let top = 1u64.checked_shl(63 - mask.leading_zeros()).unwrap_or(0);
+        let top = mask.checked_ilog2().map_or(0, |at| 1 << at);
         set.extend([
             0,
             u64::MAX,

@@ -153,7 +153,9 @@ proptest! {
                 default: Action::Allow,
                 rules: Vec::new(),
             };
-            rules.iter().for_each(|rule| spec.add((*rule).clone()));
+            for rule in rules {
+                spec.add((*rule).clone());
+            }
             spec
         };
         let both = Rule::cases(&["read"], [ours.clone(), theirs.clone()].concat(), our_else);

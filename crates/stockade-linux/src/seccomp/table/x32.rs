@@ -242,7 +242,7 @@ pub(super) const NUMBERS: &[(&str, u32)] = &[
     ("pwritev2", X32_BIT + 547),
     ("quotactl", X32_BIT + 179),
     ("quotactl_fd", X32_BIT + 443),
-    ("read", X32_BIT + 0),
+    ("read", X32_BIT),
     ("readahead", X32_BIT + 187),
     ("readlink", X32_BIT + 89),
     ("readlinkat", X32_BIT + 267),

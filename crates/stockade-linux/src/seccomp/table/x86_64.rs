@@ -1,4 +1,4 @@
-//! System call numbers of x86_64 (`arch/x86/entry/syscalls/syscall_64.tbl`, entries `common` and `64`).
+//! System call numbers of `x86_64` (`arch/x86/entry/syscalls/syscall_64.tbl`, entries `common` and `64`).
 //!
 //! Complete up to Linux 6.18, sorted by name so that look-ups can bisect.
 

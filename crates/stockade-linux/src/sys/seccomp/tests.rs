@@ -91,9 +91,9 @@ fn the_strict_filter_refuses_real_calls() {
         proved >= 20,
         "only {proved} probes differ between filter and control"
     );
-    for at in 0..HARMLESS.len() {
+    for (at, call) in HARMLESS.iter().enumerate() {
         let key = format!("harmless {at}");
-        assert_eq!(with[&key] < 0, without[&key] < 0, "{:?}", HARMLESS[at]);
+        assert_eq!(with[&key] < 0, without[&key] < 0, "{call:?}");
     }
     assert_eq!(with["x32 getpid"], i64::from(-libc::ENOSYS));
     assert_eq!(with["thread"], 7, "threads start under the filter");

@@ -19,6 +19,7 @@ fn an_open_is_answered_with_a_descriptor() {
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
+            .truncate(true)
             .open(NOWHERE)
             .unwrap();
         file.write_all(b"through the mediator").unwrap();
