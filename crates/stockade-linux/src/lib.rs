@@ -22,6 +22,7 @@ mod control;
 pub mod helper;
 mod landlock;
 mod limits;
+mod mediator;
 mod mounts;
 mod namespaces;
 pub mod plan;
@@ -30,6 +31,7 @@ mod spawn;
 mod stage;
 mod sys;
 
+pub use mediator::{Denial, Operation};
 pub use plan::LinuxPlan;
 pub use spawn::{Outcome, Running, SpawnError, Usage, spawn};
 pub use stage::Stage;

@@ -8,7 +8,9 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde::{Deserialize, Serialize};
-use stockade_rules::AbsPath;
+use stockade_rules::{AbsPath, PathGlob, RuleSet};
+
+use crate::seccomp::FilterSpec;
 
 /// What one run does on Linux.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +29,10 @@ pub struct LinuxPlan {
     pub cgroup: Option<Cgroup>,
     /// Landlock rules over the finished view; none where the kernel has no Landlock.
     pub landlock: Option<Landlock>,
+    /// The system-call filter; its mediated calls go to `mediation`.
+    pub seccomp: FilterSpec,
+    /// What the mediator decides by; none where nothing is mediated.
+    pub mediation: Option<Mediation>,
     /// Whether the command may make user namespaces of its own.
     pub nested_namespaces: bool,
     /// Descriptors of the launcher that the command keeps, by number.
@@ -153,6 +159,19 @@ pub struct Landlock {
     pub writable: Vec<AbsPath>,
     /// Paths below which device ioctls are allowed (ABI 5).
     pub devices: Vec<AbsPath>,
+}
+
+/// What the mediator decides by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mediation {
+    /// Every rule about paths, as they are inside.
+    pub rules: RuleSet,
+    /// Sockets of the host that may be connected to.
+    pub unix_sockets: Vec<AbsPath>,
+    /// Directories that only this sandbox has: whatever socket is there was made inside.
+    pub private: Vec<AbsPath>,
+    /// Files that are git's configuration: protected, but judged by key when git replaces them.
+    pub git_configs: Vec<PathGlob>,
 }
 
 /// Bytes without NUL: an argument or an environment entry. Text in JSON where it is UTF-8.

@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::control::{Report, Request};
 use crate::helper;
+use crate::mediator::Denial;
 use crate::plan::LinuxPlan;
 use crate::stage::{Failure, Stage};
 use crate::sys;
@@ -28,6 +29,7 @@ pub struct Running {
     terminal: Option<OwnedFd>,
     exited: Option<i32>,
     used: Usage,
+    denials: Vec<Denial>,
 }
 
 /// How a sandbox ended.
@@ -132,6 +134,7 @@ pub fn spawn(
         terminal: None,
         exited: None,
         used: Usage::default(),
+        denials: Vec::new(),
     };
     drop((helper_control, helper_life));
     running.await_start()?;
@@ -168,6 +171,7 @@ impl Running {
     /// If the socket fails.
     pub fn hear(&mut self) -> io::Result<bool> {
         match Report::receive(self.control.as_fd())? {
+            Some(Report::Denied(denial)) => self.denials.push(denial),
             Some(Report::Exited(status)) => self.exited = Some(status),
             Some(Report::Used {
                 user_micros,
@@ -197,6 +201,11 @@ impl Running {
         self.pidfd.as_fd()
     }
 
+    /// What the mediator refused so far.
+    pub fn denials(&self) -> &[Denial] {
+        &self.denials
+    }
+
     /// Passes a signal on to the command's process group.
     ///
     /// # Errors
@@ -215,6 +224,7 @@ impl Running {
                     while let Ok(true) = self.hear() {}
                     return Err(failure.into());
                 }
+                Some(Report::Denied(denial)) => self.denials.push(denial),
                 Some(Report::Exited(_) | Report::Used { .. }) => {}
                 None => return Err(SpawnError::Lost),
             }

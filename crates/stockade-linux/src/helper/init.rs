@@ -11,7 +11,9 @@ use rustix::process::{
 
 use super::command;
 use crate::control::{Report, Request};
+use crate::mediator::Mediator;
 use crate::plan::LinuxPlan;
+use crate::seccomp::compile;
 use crate::stage::{At, Failure, Stage};
 use crate::sys::process::{Fork, exit_now};
 use crate::{capabilities, landlock, limits, mounts, namespaces, sys};
@@ -19,7 +21,7 @@ use crate::{capabilities, landlock, limits, mounts, namespaces, sys};
 /// Runs as pid 1; the exit code only matters to the outer helper.
 pub(super) fn run(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> i32 {
     match start(plan, control, alive) {
-        Ok(command) => i32::from(supervise(&command, control).is_err()),
+        Ok(command) => i32::from(supervise(command, plan, control).is_err()),
         Err(failure) => {
             let _ = Report::Failed(failure).send(control);
             1
@@ -57,20 +59,25 @@ fn start(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> Result<R
         landlock::restrict(rules).at(Stage::Landlock)?;
     }
     let signals = sys::signal::catch(&[libc::SIGCHLD]).at(Stage::Signals)?;
-    let failures = command::Failures::new().at(Stage::ForkCommand)?;
+    let program = compile(&plan.seccomp)
+        .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+        .at(Stage::Seccomp)?;
+    let exchange = command::Exchange::new().at(Stage::ForkCommand)?;
     match sys::process::fork_until_execution().at(Stage::ForkCommand)? {
         Fork::Child => {
-            let failure = command::run(plan, terminal);
-            failures.put(&failure);
+            let failure = command::run(plan, terminal, &program, &exchange);
+            exchange.put_failure(&failure);
             exit_now(1)
         }
         // It has executed its program by now, or it has ended.
         Fork::Parent(pid) => {
-            if let Some(failure) = failures.take() {
-                return Err(failure);
-            }
+            let listener = exchange.take()?;
             let _ = Report::Started.send(control);
-            Ok(Running { pid, signals })
+            Ok(Running {
+                pid,
+                signals,
+                listener,
+            })
         }
     }
 }
@@ -78,26 +85,56 @@ fn start(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> Result<R
 struct Running {
     pid: Pid,
     signals: OwnedFd,
+    listener: Option<OwnedFd>,
 }
 
-/// Waits until the command ends, reaping whatever else ends before.
-fn supervise(command: &Running, control: BorrowedFd<'_>) -> io::Result<()> {
-    let mut watched = [
-        PollFd::new(&command.signals, PollFlags::IN),
-        PollFd::from_borrowed_fd(control, PollFlags::IN),
-    ];
+/// Waits until the command ends: reaps whatever else ends before, passes signals on, mediates.
+fn supervise(command: Running, plan: &LinuxPlan, control: BorrowedFd<'_>) -> io::Result<()> {
+    let mut mediator = match (command.listener, &plan.mediation) {
+        (Some(listener), Some(mediation)) => Some(Mediator::new(listener, mediation, control)?),
+        _ => None,
+    };
+    let signals = command.signals;
     loop {
-        match poll(&mut watched, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        let [signalled, requested, called, connected] = {
+            let mut watched = vec![
+                PollFd::new(&signals, PollFlags::IN),
+                PollFd::from_borrowed_fd(control, PollFlags::IN),
+            ];
+            if let Some(mediator) = &mediator {
+                watched.push(PollFd::from_borrowed_fd(mediator.listener(), PollFlags::IN));
+                watched.extend(mediator.pending());
+            }
+            match poll(&mut watched, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let ready = |range: std::ops::Range<usize>| {
+                watched[range].iter().any(|fd| !fd.revents().is_empty())
+            };
+            let count = watched.len();
+            [
+                ready(0..1),
+                ready(1..2),
+                ready(2..count.min(3)),
+                ready(count.min(3)..count),
+            ]
+        };
+        if let Some(mediator) = &mut mediator {
+            if called {
+                mediator.answer_one()?;
+            }
+            if connected {
+                mediator.finish_connections()?;
+            }
         }
-        if !watched[0].revents().is_empty() {
-            while sys::signal::next(command.signals.as_fd())?.is_some() {}
+        if signalled {
+            while sys::signal::next(signals.as_fd())?.is_some() {}
             if let Some(status) = reap(command.pid)? {
                 return Report::Exited(status).send(control);
             }
         }
-        if !watched[1].revents().is_empty() {
+        if requested {
             match Request::receive(control)? {
                 Some(Request::Signal(signal)) => pass_on(command.pid, signal),
                 // The launcher is gone; the outer helper is about to end us.

@@ -9,10 +9,12 @@
 )]
 
 pub(crate) mod interface;
+pub(crate) mod memory;
 pub(crate) mod mount;
 pub(crate) mod process;
 pub(crate) mod seccomp;
 pub(crate) mod signal;
+pub(crate) mod socket;
 pub(crate) mod spawn;
 
 use std::io;

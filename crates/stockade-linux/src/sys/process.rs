@@ -107,6 +107,13 @@ pub(crate) fn adopt_descriptors<const N: usize>(
     Ok(own.map(|number| unsafe { OwnedFd::from_raw_fd(number) }))
 }
 
+/// Takes over a descriptor that another process put into the table that it shared with this one.
+pub(crate) fn own_descriptor(number: i32) -> OwnedFd {
+    // SAFETY: the other process gave up its ownership before it told the number, and it has a
+    // table of its own by now.
+    unsafe { OwnedFd::from_raw_fd(number) }
+}
+
 fn close_range(first: u32, last: u32) -> io::Result<()> {
     // SAFETY: no pointers are passed; that nobody owns these is the caller's contract.
     checked(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(drop)
