@@ -1,14 +1,17 @@
 //! The process whose call is being answered: its memory, descriptors, directory and umask.
 
 use std::ffi::CString;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use crate::seccomp::Notification;
 use crate::sys;
+
+/// As a directory argument: the caller's own.
+pub(super) const CWD: u64 = (libc::AT_FDCWD as i64).cast_unsigned();
 
 /// Longer names than this the kernel refuses as well.
 const PATH_MAX: usize = libc::PATH_MAX as usize;
@@ -170,7 +173,7 @@ impl Caller {
 /// A descriptor for looking things up in a directory.
 pub(super) fn open_directory(path: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::openat(CWD.as_fd(), path, flags, Mode::empty())
+    rustix::fs::open(path, flags, Mode::empty())
 }
 
 /// An `int` argument: the kernel ignores the upper half of the register.

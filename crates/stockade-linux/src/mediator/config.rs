@@ -67,9 +67,9 @@ impl Mediator<'_> {
             .write_all(&new)
             .map_err(|error| errno(&error))
             .and_then(|()| {
-                rustix::fs::renameat_with(&to.directory, COPY, &to.directory, &to.name, flags)
+                rustix::fs::renameat_with(&to.directory, COPY, &to.directory, &to.last, flags)
             })
-            .and_then(|()| rustix::fs::unlinkat(&from.directory, &from.name, AtFlags::empty()));
+            .and_then(|()| rustix::fs::unlinkat(&from.directory, &from.last, AtFlags::empty()));
         if placed.is_err() {
             let _ = rustix::fs::unlinkat(&to.directory, COPY, AtFlags::empty());
         }
@@ -77,9 +77,33 @@ impl Mediator<'_> {
     }
 }
 
+impl Mediator<'_> {
+    /// libgit2 (`cargo new`) makes the file empty before it replaces it as git does. It gets to
+    /// make it, and a descriptor that can't write.
+    pub(super) fn create_empty_git_config(
+        &mut self,
+        caller: &Caller,
+        name: &Name,
+    ) -> Result<Option<OwnedFd>, Errno> {
+        if !self
+            .plan
+            .git_configs
+            .iter()
+            .any(|glob| glob.matches(&name.path))
+        {
+            return Ok(None);
+        }
+        let flags = OFlags::RDONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::from(0o666);
+        self.with_umask_of(caller, |_| {
+            rustix::fs::openat(&name.directory, &name.last, flags, mode).map(Some)
+        })
+    }
+}
+
 fn open_regular(name: &Name) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let fd = rustix::fs::openat(&name.directory, &name.name, flags, Mode::empty())?;
+    let fd = rustix::fs::openat(&name.directory, &name.last, flags, Mode::empty())?;
     let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(fd.as_fd())?.st_mode);
     if kind.is_file() {
         Ok(fd)

@@ -1,12 +1,12 @@
 //! Opening and truncating files.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use stockade_rules::Kind;
 
-use super::caller::{Caller, low_word};
+use super::caller::{CWD, Caller, low_word};
 use super::place::{Landing, Last, Name, Object};
 use super::record::Operation;
 use super::{Answer, Mediator};
@@ -27,6 +27,11 @@ impl Mediator<'_> {
     ) -> Result<Answer, Errno> {
         let flags = OFlags::from_bits_retain(low_word(flags).cast_unsigned());
         let mode = Mode::from_bits_truncate(low_word(mode).cast_unsigned());
+        let inherit = if flags.contains(OFlags::CLOEXEC) {
+            Inherit::CloseOnExec
+        } else {
+            Inherit::Keep
+        };
         let text = caller.text(path)?;
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
         let last = if exclusive || flags.contains(OFlags::NOFOLLOW) {
@@ -38,8 +43,11 @@ impl Mediator<'_> {
             Landing::Object(_) if exclusive => return Err(Errno::EXIST),
             Landing::Object(object) => {
                 let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
+                if let Some(fd) = self.inherited(caller, &object, flags)? {
+                    return Ok(Answer::Descriptor(fd, inherit));
+                }
                 self.judge_object(caller, &object, writes || flags.contains(OFlags::TMPFILE))?;
-                match self.reopen(caller, &object, flags, mode)? {
+                match self.reopen(caller, &object, flags, mode, inherit)? {
                     Some(fd) => fd,
                     None => return Ok(Answer::Later),
                 }
@@ -51,12 +59,37 @@ impl Mediator<'_> {
                 self.create(caller, &name, flags, mode)?
             }
         };
-        let inherit = if flags.contains(OFlags::CLOEXEC) {
-            Inherit::CloseOnExec
-        } else {
-            Inherit::Keep
-        };
         Ok(Answer::Descriptor(fd, inherit))
+    }
+
+    /// `/dev/stderr` and its like: what the caller holds open already, if the policy would not
+    /// let it be opened by its name. It gets no more than it has.
+    fn inherited(
+        &self,
+        caller: &Caller,
+        object: &Object,
+        flags: OFlags,
+    ) -> Result<Option<OwnedFd>, Errno> {
+        let Some(number) = object.descriptor else {
+            return Ok(None);
+        };
+        let openable = object.path.as_ref().is_some_and(|path| {
+            // The name may be one of the host's that means something else here.
+            let here = rustix::fs::stat(path);
+            here.is_ok_and(|here| {
+                (here.st_dev, here.st_ino) == (object.stat.st_dev, object.stat.st_ino)
+            }) && self.plan.rules.decide(Kind::Write, path).allowed
+        });
+        if openable {
+            return Ok(None);
+        }
+        if matches!(object.kind(), FileType::Fifo | FileType::Socket) {
+            return Ok(None);
+        }
+        let held = caller.descriptor(number.into())?;
+        let has = rustix::fs::fcntl_getfl(&held)? & OFlags::ACCMODE;
+        let wants = flags & OFlags::ACCMODE;
+        Ok((has == wants || has == OFlags::RDWR).then_some(held))
     }
 
     /// `openat2(2)`: flags and mode lie behind a pointer.
@@ -98,8 +131,7 @@ impl Mediator<'_> {
         length: u64,
     ) -> Result<Answer, Errno> {
         let text = caller.text(path)?;
-        let cwd = libc::AT_FDCWD as u64;
-        let Landing::Object(object) = self.land(caller, cwd, &text, Last::Follow)? else {
+        let Landing::Object(object) = self.land(caller, CWD, &text, Last::Follow)? else {
             return Err(Errno::NOENT);
         };
         if object.kind().is_dir() {
@@ -109,7 +141,7 @@ impl Mediator<'_> {
             return Err(Errno::INVAL);
         }
         self.judge_object(caller, &object, true)?;
-        let file = self.open_object(&object, OFlags::WRONLY, Mode::empty())?;
+        let file = open_object(&object, OFlags::WRONLY, Mode::empty())?;
         rustix::fs::ftruncate(file, length)?;
         Ok(Answer::Value(0))
     }
@@ -135,6 +167,7 @@ impl Mediator<'_> {
         object: &Object,
         flags: OFlags,
         mode: Mode,
+        inherit: Inherit,
     ) -> Result<Option<OwnedFd>, Errno> {
         let flags = flags & !(OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW);
         match object.kind() {
@@ -146,18 +179,11 @@ impl Mediator<'_> {
                 return rustix::fs::open(path, flags, Mode::empty()).map(Some);
             }
             FileType::Fifo if !flags.intersects(OFlags::NONBLOCK | OFlags::RDWR) => {
-                return self.open_blocking(caller, object, flags);
+                return self.open_blocking(caller, object, flags, inherit);
             }
             _ => {}
         }
-        self.open_object(object, flags, mode).map(Some)
-    }
-
-    fn open_object(&self, object: &Object, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-        let number = object.fd.as_raw_fd().to_string();
-        // NOCTTY: a terminal opened here must not become the mediator's.
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
-        rustix::fs::openat(&self.own_descriptors, number, flags, mode)
+        open_object(object, flags, mode).map(Some)
     }
 
     /// A FIFO opens when somebody opens its other end, who may need the mediator to do so: a
@@ -167,17 +193,12 @@ impl Mediator<'_> {
         caller: &Caller,
         object: &Object,
         flags: OFlags,
+        inherit: Inherit,
     ) -> Result<Option<OwnedFd>, Errno> {
         match fork().map_err(|_| Errno::AGAIN)? {
             Fork::Parent(_) => Ok(None),
             Fork::Child => {
-                let inherit = if flags.contains(OFlags::CLOEXEC) {
-                    Inherit::CloseOnExec
-                } else {
-                    Inherit::Keep
-                };
-                let answer = self
-                    .open_object(object, flags, Mode::empty())
+                let answer = open_object(object, flags, Mode::empty())
                     .map(|fd| Answer::Descriptor(fd, inherit));
                 exit_now(i32::from(self.send(caller.id, answer).is_err()))
             }
@@ -194,10 +215,13 @@ impl Mediator<'_> {
         if name.slash {
             return Err(Errno::ISDIR);
         }
+        if let Some(fd) = self.create_empty_git_config(caller, name)? {
+            return Ok(fd);
+        }
         self.judge(caller, Operation::Create, Kind::Write, &name.path)?;
         self.with_umask_of(caller, |_| {
             let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
-            rustix::fs::openat(&name.directory, &name.name, flags, mode)
+            rustix::fs::openat(&name.directory, &name.last, flags, mode)
         })
     }
 
@@ -211,4 +235,13 @@ impl Mediator<'_> {
         rustix::process::umask(umask);
         make(self)
     }
+}
+
+/// Opens the very object that was judged.
+fn open_object(object: &Object, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    // By `self` and not by a directory opened before: this also runs in a forked child.
+    let path = format!("/proc/self/fd/{}", object.number());
+    // NOCTTY: a terminal opened here must not become the mediator's.
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+    rustix::fs::open(path, flags, mode)
 }

@@ -31,7 +31,7 @@ use std::path::Path;
 use rustix::io::Errno;
 use stockade_rules::Kind;
 
-use self::caller::Caller;
+use self::caller::{CWD, Caller};
 use self::record::Records;
 use self::sockets::Connecting;
 use crate::plan::Mediation;
@@ -126,42 +126,41 @@ impl<'a> Mediator<'a> {
     }
 
     fn dispatch(&mut self, caller: &Caller) -> Result<Answer, Errno> {
-        const CWD: u64 = libc::AT_FDCWD as u64;
         const CREATE: u64 = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) as u64;
         const REMOVE_DIRECTORY: u64 = libc::AT_REMOVEDIR as u64;
-        let [a, b, c, d, e, _] = caller.arguments();
+        let arg = caller.arguments();
         match caller.number() {
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_open => self.open(caller, CWD, a, b, c),
+            libc::SYS_open => self.open(caller, CWD, arg[0], arg[1], arg[2]),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_creat => self.open(caller, CWD, a, CREATE, b),
-            libc::SYS_openat => self.open(caller, a, b, c, d),
-            libc::SYS_openat2 => self.open_with(caller, a, b, c, d),
-            libc::SYS_truncate => self.truncate(caller, a, b),
+            libc::SYS_creat => self.open(caller, CWD, arg[0], CREATE, arg[1]),
+            libc::SYS_openat => self.open(caller, arg[0], arg[1], arg[2], arg[3]),
+            libc::SYS_openat2 => self.open_with(caller, arg[0], arg[1], arg[2], arg[3]),
+            libc::SYS_truncate => self.truncate(caller, arg[0], arg[1]),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_mkdir => self.make_directory(caller, CWD, a, b),
-            libc::SYS_mkdirat => self.make_directory(caller, a, b, c),
+            libc::SYS_mkdir => self.make_directory(caller, CWD, arg[0], arg[1]),
+            libc::SYS_mkdirat => self.make_directory(caller, arg[0], arg[1], arg[2]),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_mknod => self.make_node(caller, CWD, a, b, c),
-            libc::SYS_mknodat => self.make_node(caller, a, b, c, d),
+            libc::SYS_mknod => self.make_node(caller, CWD, arg[0], arg[1], arg[2]),
+            libc::SYS_mknodat => self.make_node(caller, arg[0], arg[1], arg[2], arg[3]),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_unlink => self.remove(caller, CWD, a, 0),
+            libc::SYS_unlink => self.remove(caller, CWD, arg[0], 0),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_rmdir => self.remove(caller, CWD, a, REMOVE_DIRECTORY),
-            libc::SYS_unlinkat => self.remove(caller, a, b, c),
+            libc::SYS_rmdir => self.remove(caller, CWD, arg[0], REMOVE_DIRECTORY),
+            libc::SYS_unlinkat => self.remove(caller, arg[0], arg[1], arg[2]),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_symlink => self.make_symlink(caller, a, CWD, b),
-            libc::SYS_symlinkat => self.make_symlink(caller, a, b, c),
+            libc::SYS_symlink => self.make_symlink(caller, arg[0], CWD, arg[1]),
+            libc::SYS_symlinkat => self.make_symlink(caller, arg[0], arg[1], arg[2]),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_link => self.make_link(caller, [CWD, a], [CWD, b], 0),
-            libc::SYS_linkat => self.make_link(caller, [a, b], [c, d], e),
+            libc::SYS_link => self.make_link(caller, [CWD, arg[0]], [CWD, arg[1]], 0),
+            libc::SYS_linkat => self.make_link(caller, [arg[0], arg[1]], [arg[2], arg[3]], arg[4]),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_rename => self.rename(caller, [CWD, a], [CWD, b], 0),
+            libc::SYS_rename => self.rename(caller, [CWD, arg[0]], [CWD, arg[1]], 0),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_renameat => self.rename(caller, [a, b], [c, d], 0),
-            libc::SYS_renameat2 => self.rename(caller, [a, b], [c, d], e),
-            libc::SYS_bind => self.bind(caller, a, b, c),
-            libc::SYS_connect => self.connect(caller, a, b, c),
+            libc::SYS_renameat => self.rename(caller, [arg[0], arg[1]], [arg[2], arg[3]], 0),
+            libc::SYS_renameat2 => self.rename(caller, [arg[0], arg[1]], [arg[2], arg[3]], arg[4]),
+            libc::SYS_bind => self.bind(caller, arg[0], arg[1], arg[2]),
+            libc::SYS_connect => self.connect(caller, arg[0], arg[1], arg[2]),
             // The filter hands over nothing else; if it ever does, the call fails.
             _ => Err(Errno::NOSYS),
         }

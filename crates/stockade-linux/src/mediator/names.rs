@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
-use stockade_rules::Kind;
+use stockade_rules::{Access, Kind, Rank};
 
 use super::caller::{Caller, low_word};
 use super::place::{Landing, Last, Name};
@@ -19,12 +19,29 @@ impl Mediator<'_> {
         path: u64,
         mode: u64,
     ) -> Result<Answer, Errno> {
-        let name = self.judged_name(caller, directory, path, Operation::MakeDirectory)?;
+        let name = self.name(caller, directory, &caller.text(path)?)?;
+        if !self.is_harmless_directory(&name) {
+            self.judge(caller, Operation::MakeDirectory, Kind::Write, &name.path)?;
+        }
         let mode = Mode::from_bits_truncate(low_word(mode).cast_unsigned());
         self.with_umask_of(caller, |_| {
-            rustix::fs::mkdirat(&name.directory, &name.name, mode)
+            rustix::fs::mkdirat(&name.directory, &name.last, mode)
         })?;
         Ok(Answer::Value(0))
+    }
+
+    /// `git init` makes an empty `hooks`. An empty directory whose contents a built-in rule
+    /// protects holds nothing, and nothing can be put in it.
+    fn is_harmless_directory(&self, name: &Name) -> bool {
+        let decision = self.plan.rules.decide(Kind::Write, &name.path);
+        let built_in = decision
+            .rule
+            .is_some_and(|rule| rule.rank == Rank::Default && rule.access == Access::DenyWrite);
+        let inside = || {
+            let parent = name.path.parent();
+            parent.is_some_and(|parent| self.plan.rules.decide(Kind::Write, parent).allowed)
+        };
+        built_in && decision.names(&name.path) && inside()
     }
 
     pub(super) fn make_node(
@@ -44,7 +61,7 @@ impl Mediator<'_> {
         };
         let mode = Mode::from_bits_truncate(mode);
         self.with_umask_of(caller, |_| {
-            rustix::fs::mknodat(&name.directory, &name.name, kind, mode, device)
+            rustix::fs::mknodat(&name.directory, &name.last, kind, mode, device)
         })?;
         Ok(Answer::Value(0))
     }
@@ -61,7 +78,7 @@ impl Mediator<'_> {
         if name.slash && !flags.contains(AtFlags::REMOVEDIR) {
             return Err(Errno::NOTDIR);
         }
-        rustix::fs::unlinkat(&name.directory, &name.name, flags)?;
+        rustix::fs::unlinkat(&name.directory, &name.last, flags)?;
         Ok(Answer::Value(0))
     }
 
@@ -75,7 +92,7 @@ impl Mediator<'_> {
         let target = caller.text(target)?;
         let name = self.judged_name(caller, directory, path, Operation::MakeLink)?;
         self.refuse_redirection(caller, &name)?;
-        rustix::fs::symlinkat(&target, &name.directory, &name.name)?;
+        rustix::fs::symlinkat(&target, &name.directory, &name.last)?;
         Ok(Answer::Value(0))
     }
 
@@ -111,12 +128,12 @@ impl Mediator<'_> {
         if object.kind().is_symlink() {
             self.refuse_redirection(caller, &name)?;
         }
-        let number = self.own_number(&object);
+        let number = object.number();
         rustix::fs::linkat(
             &self.own_descriptors,
             number,
             &name.directory,
-            &name.name,
+            &name.last,
             AtFlags::SYMLINK_FOLLOW,
         )?;
         Ok(Answer::Value(0))
@@ -144,13 +161,13 @@ impl Mediator<'_> {
         if flags.contains(RenameFlags::EXCHANGE) {
             self.refuse_unsafe_move(caller, &to, &from)?;
         }
-        rustix::fs::renameat_with(&from.directory, &from.name, &to.directory, &to.name, flags)?;
+        rustix::fs::renameat_with(&from.directory, &from.last, &to.directory, &to.last, flags)?;
         Ok(Answer::Value(0))
     }
 
     /// What moves must not free, fill or redirect a protected name.
     fn refuse_unsafe_move(&mut self, caller: &Caller, from: &Name, to: &Name) -> Result<(), Errno> {
-        let stat = rustix::fs::statat(&from.directory, &from.name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let stat = rustix::fs::statat(&from.directory, &from.last, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => match self.plan.rules.broken_by_move(&from.path, &to.path) {
                 Some(rule) => {

@@ -19,7 +19,7 @@ use super::caller::Caller;
 /// A name in a directory, whether or not anything has it.
 pub(super) struct Name {
     pub(super) directory: OwnedFd,
-    pub(super) name: CString,
+    pub(super) last: CString,
     /// The absolute path; what rules are about.
     pub(super) path: PathBuf,
     /// The caller wrote a slash behind it: only a directory will do.
@@ -41,6 +41,8 @@ pub(super) struct Object {
     pub(super) stat: Stat,
     /// Its absolute path; none for what has no name (pipes, sockets, unlinked files).
     pub(super) path: Option<PathBuf>,
+    /// The number under which the caller itself holds it open, if it was named by that.
+    pub(super) descriptor: Option<u32>,
 }
 
 /// Whether a link in the last place is followed.
@@ -50,11 +52,16 @@ pub(super) enum Last {
     Keep,
 }
 
-/// As many as the kernel follows (path_resolution(7)).
+/// As many as the kernel follows (`path_resolution(7)`).
 const MAX_LINKS: usize = 40;
 const PROC_ROOT_INODE: u64 = 1;
 
 impl Object {
+    /// The number of its descriptor in the mediator.
+    pub(super) fn number(&self) -> String {
+        self.fd.as_raw_fd().to_string()
+    }
+
     pub(super) fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
@@ -78,7 +85,7 @@ impl Mediator<'_> {
             let path = self.path_of(fd.as_fd())?;
             return Ok(Name {
                 directory: fd,
-                name: c".".to_owned(),
+                last: c".".to_owned(),
                 path,
                 slash,
             });
@@ -90,7 +97,7 @@ impl Mediator<'_> {
         let name = CString::new(name).map_err(|_| Errno::INVAL)?;
         Ok(Name {
             directory,
-            name,
+            last: name,
             path,
             slash,
         })
@@ -159,15 +166,15 @@ impl Mediator<'_> {
                     path.push(OsStr::from_bytes(name.as_bytes()));
                     return Ok(Landing::Free(Name {
                         directory: at,
-                        name,
+                        last: name,
                         path,
                         slash,
                     }));
                 }
                 Err(error) => return Err(error),
             };
-            let stat = rustix::fs::fstat(&next)?;
-            if !FileType::from_raw_mode(stat.st_mode).is_symlink() {
+            let mode = rustix::fs::fstat(&next)?.st_mode;
+            if !FileType::from_raw_mode(mode).is_symlink() {
                 at = next;
                 if is_last {
                     break;
@@ -191,7 +198,17 @@ impl Mediator<'_> {
                         left.push_front(part);
                     }
                 }
-                Link::Object(object) => at = object,
+                Link::Object(object) => {
+                    if is_last {
+                        let descriptor = self.held_as(caller, at.as_fd(), &name)?;
+                        let object = self.object(object)?;
+                        return Ok(Landing::Object(Object {
+                            descriptor,
+                            ..object
+                        }));
+                    }
+                    at = object;
+                }
             }
         }
         if slash && !FileType::from_raw_mode(rustix::fs::fstat(&at)?.st_mode).is_dir() {
@@ -234,6 +251,19 @@ impl Mediator<'_> {
         )?))
     }
 
+    /// The number, if this is an entry of the caller's own `/proc/PID/fd`.
+    fn held_as(
+        &self,
+        caller: &Caller,
+        directory: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> Result<Option<u32>, Errno> {
+        let path = self.path_of(directory)?;
+        let own = format!("/proc/{}/fd", caller.process(self.proc.as_fd())?);
+        let number = name.to_str().ok().and_then(|text| text.parse().ok());
+        Ok(number.filter(|_| path == Path::new(&own)))
+    }
+
     fn start(&self, caller: &Caller, fd: u64, path: &[u8]) -> Result<OwnedFd, Errno> {
         if path.starts_with(b"/") {
             open_root()
@@ -253,7 +283,12 @@ impl Mediator<'_> {
         if let Some(path) = &path {
             refuse_own(path)?;
         }
-        Ok(Object { fd, stat, path })
+        Ok(Object {
+            fd,
+            stat,
+            path,
+            descriptor: None,
+        })
     }
 
     /// The absolute path of a directory.

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::net::AddressFamily;
 use stockade_rules::Kind;
 
-use super::caller::{Caller, errno};
+use super::caller::{CWD, Caller, errno};
 use super::place::{Landing, Last, Object};
 use super::record::Operation;
 use super::{Answer, Mediator};
@@ -45,13 +45,13 @@ impl Mediator<'_> {
         let Some(path) = unix_path(socket.as_fd(), &address)? else {
             return self.begin_connection(caller, socket, &address);
         };
-        let object = match self.land(caller, libc::AT_FDCWD as u64, &path, Last::Follow)? {
+        let object = match self.land(caller, CWD, &path, Last::Follow)? {
             Landing::Object(object) => object,
             Landing::Free(_) => return Err(Errno::NOENT),
         };
         self.judge_socket(caller, &object)?;
         let mut judged = address[..2].to_vec();
-        judged.extend(format!("/proc/self/fd/{}\0", self.own_number(&object)).into_bytes());
+        judged.extend(format!("/proc/self/fd/{}\0", object.number()).into_bytes());
         self.begin_connection(caller, socket, &judged)
     }
 
@@ -152,28 +152,23 @@ impl Mediator<'_> {
             sys::socket::bind(socket.as_fd(), &address).map_err(|error| errno(&error))?;
             return Ok(Answer::Value(0));
         };
-        let name = self.name(caller, libc::AT_FDCWD as u64, &path)?;
+        let name = self.name(caller, CWD, &path)?;
         self.judge(caller, Operation::Bind, Kind::Write, &name.path)?;
         if name.path.starts_with("/proc") {
             return Err(Errno::ACCESS);
         }
         // The socket keeps the address as its name, so it must be the caller's own words, looked
         // up again from the caller's directory; no name can have changed since.
-        let cwd = caller.directory(self.proc.as_fd(), libc::AT_FDCWD as u64)?;
+        let cwd = caller.directory(self.proc.as_fd(), CWD)?;
         self.with_umask_of(caller, |_| {
             rustix::process::fchdir(&cwd)?;
             let bound = sys::socket::bind(socket.as_fd(), &address).map_err(|error| errno(&error));
             rustix::process::chdir("/")?;
             bound
         })?;
-        let stat = rustix::fs::statat(&name.directory, &name.name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let stat = rustix::fs::statat(&name.directory, &name.last, AtFlags::SYMLINK_NOFOLLOW)?;
         self.bound.push((stat.st_dev, stat.st_ino));
         Ok(Answer::Value(0))
-    }
-
-    /// The number of an object's descriptor here.
-    pub(super) fn own_number(&self, object: &Object) -> String {
-        std::os::fd::AsRawFd::as_raw_fd(&object.fd).to_string()
     }
 }
 
