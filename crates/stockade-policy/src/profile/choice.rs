@@ -33,7 +33,7 @@ words! {
         Off = "off",
         /// The strongest of native, Landlock, bwrap and nsjail that works here.
         Default = "default",
-        /// Native only, the stricter filter, the minimal base.
+        /// Native only, the stricter filter; from here on the base is minimal.
         Enhanced = "enhanced",
         /// A container.
         Container = "container",

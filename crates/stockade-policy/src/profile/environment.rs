@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::env::{EnvError, EnvRequest};
+
 use super::sourced::Sourced;
 
 /// Changes to the environment, which is otherwise an allowlist of harmless names.
@@ -27,22 +29,21 @@ pub struct EnvVar {
     value: OsString,
 }
 
-/// Why a text is no variable.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EnvError {
-    /// The name is empty.
-    #[error("the name of the variable is empty")]
-    Empty,
-    /// The name contains `=` or NUL.
-    #[error("`{0}` can't be the name of a variable: it contains `=` or a NUL byte")]
-    Name(String),
-    /// The value contains NUL.
-    #[error("the value of `{0}` contains a NUL byte")]
-    Value(String),
-    /// There is no `=`.
-    #[error("`{0}` is not of the form NAME=VALUE")]
-    Form(String),
+impl Environment {
+    /// The request from which the command's environment is built.
+    ///
+    /// # Errors
+    /// None, for names and values that are of these types.
+    pub fn request(&self) -> Result<EnvRequest, EnvError> {
+        let mut request = EnvRequest::new();
+        for Sourced { value: name, .. } in &self.keep {
+            request.keep(name.as_os_str())?;
+        }
+        for Sourced { value: var, .. } in &self.set {
+            request.set(var.name().as_os_str(), var.value())?;
+        }
+        Ok(request)
+    }
 }
 
 impl EnvName {
@@ -50,16 +51,12 @@ impl EnvName {
     ///
     /// # Errors
     /// If it is empty or contains `=` or NUL.
-    pub fn new(name: impl Into<OsString>) -> Result<Self, EnvError> {
-        let name = name.into();
+    pub fn new(name: &OsStr) -> Result<Self, EnvError> {
         let bytes = name.as_encoded_bytes();
-        if bytes.is_empty() {
-            Err(EnvError::Empty)
-        } else if bytes.iter().any(|byte| matches!(byte, b'=' | 0)) {
-            Err(EnvError::Name(escaped(&name)))
-        } else {
-            Ok(Self(name))
+        if bytes.is_empty() || bytes.iter().any(|byte| matches!(byte, b'=' | 0)) {
+            return Err(EnvError::Name(name.to_owned()));
         }
+        Ok(Self(name.to_owned()))
     }
 
     /// The name.
@@ -76,9 +73,17 @@ impl EnvVar {
     pub fn new(name: EnvName, value: impl Into<OsString>) -> Result<Self, EnvError> {
         let value = value.into();
         if value.as_encoded_bytes().contains(&0) {
-            return Err(EnvError::Value(escaped(&name.0)));
+            return Err(EnvError::Value(name.0));
         }
         Ok(Self { name, value })
+    }
+
+    /// Reads `NAME=VALUE`; none if there is no `=`.
+    pub(super) fn parse(text: &OsStr) -> Option<Result<Self, EnvError>> {
+        let bytes = text.as_encoded_bytes();
+        let at = bytes.iter().position(|byte| *byte == b'=')?;
+        let (name, value) = split_at(text, at);
+        Some(EnvName::new(&name).and_then(|name| Self::new(name, value)))
     }
 
     /// Its name.
@@ -128,8 +133,21 @@ fn serialize_text<S: Serializer>(text: &OsStr, serializer: S) -> Result<S::Ok, S
     }
 }
 
-fn escaped(text: &OsStr) -> String {
-    text.to_string_lossy().escape_debug().to_string()
+/// The text before and after the `=` at this byte.
+#[cfg(unix)]
+fn split_at(text: &OsStr, at: usize) -> (OsString, OsString) {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = text.as_bytes();
+    let part = |bytes| OsStr::from_bytes(bytes).to_owned();
+    (part(&bytes[..at]), part(&bytes[at + 1..]))
+}
+
+/// The text before and after the `=` at this byte; what is no Unicode becomes U+FFFD.
+#[cfg(not(unix))]
+fn split_at(text: &OsStr, at: usize) -> (OsString, OsString) {
+    let bytes = text.as_encoded_bytes();
+    let part = |bytes| String::from_utf8_lossy(bytes).into_owned().into();
+    (part(&bytes[..at]), part(&bytes[at + 1..]))
 }
 
 #[cfg(test)]
@@ -138,12 +156,16 @@ mod tests {
 
     #[test]
     fn names_and_values_are_checked() {
-        assert_eq!(EnvName::new(""), Err(EnvError::Empty));
-        assert!(matches!(EnvName::new("A=B"), Err(EnvError::Name(_))));
-        assert!(matches!(EnvName::new("A\0"), Err(EnvError::Name(_))));
-        let name = EnvName::new("A").unwrap();
-        assert!(EnvVar::new(name.clone(), "x=y").is_ok());
-        assert_eq!(EnvVar::new(name, "x\0"), Err(EnvError::Value("A".into())));
+        let name = |text: &str| EnvName::new(OsStr::new(text));
+        for bad in ["", "A=B", "A\0"] {
+            assert_eq!(name(bad), Err(EnvError::Name(bad.into())));
+        }
+        let parse = |text: &str| EnvVar::parse(OsStr::new(text));
+        let pair = EnvVar::new(name("A").unwrap(), "x=y");
+        assert_eq!(parse("A=x=y"), Some(pair));
+        assert_eq!(parse("A"), None);
+        assert!(matches!(parse("=x"), Some(Err(EnvError::Name(_)))));
+        assert!(matches!(parse("A=x\0"), Some(Err(EnvError::Value(_)))));
     }
 
     #[cfg(unix)]
@@ -151,7 +173,7 @@ mod tests {
     fn values_that_are_not_text_survive() {
         use std::os::unix::ffi::OsStrExt;
         let value = OsStr::from_bytes(b"\xff");
-        let var = EnvVar::new(EnvName::new("A").unwrap(), value).unwrap();
+        let var = EnvVar::new(EnvName::new(OsStr::new("A")).unwrap(), value).unwrap();
         assert_eq!(
             serde_json::to_string(&var).unwrap(),
             r#"{"name":"A","value":[255]}"#

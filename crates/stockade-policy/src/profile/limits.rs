@@ -11,6 +11,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use stockade_rules::Origin;
 
+use crate::model::ResourceLimits;
+
 use super::duration::{format_duration, parse_duration};
 use super::size::{format_size, parse_size};
 use super::sourced::Sourced;
@@ -118,6 +120,10 @@ impl LimitKey {
 }
 
 impl LimitSetting {
+    pub(super) fn new(key: LimitKey, amount: Option<u64>) -> Self {
+        Self { key, amount }
+    }
+
     /// Reads a value for `key`: a size, a count, a time, or `unlimited`.
     ///
     /// # Errors
@@ -252,6 +258,17 @@ impl Limits {
             let text = key.format(limit.value);
             (*key, Sourced::new(text, limit.origin.clone()))
         })
+    }
+}
+
+/// Zero is no limit there; `max_disk_mb` bounds each file and the private `/tmp`.
+impl From<ResourceLimits> for Limits {
+    fn from(stated: ResourceLimits) -> Self {
+        let mut limits = Self::default();
+        for setting in super::from_policy::limits(&stated) {
+            limits.set(setting, Origin::fixed("resource limits"));
+        }
+        limits
     }
 }
 

@@ -9,31 +9,65 @@
 //!
 //! Everything here is pure. Files are read through a [`Loader`] that the caller provides.
 
+mod base;
+mod build;
 mod choice;
 mod clause;
+mod diagnostic;
 mod duration;
 mod environment;
+mod error;
+mod explain;
+mod file;
+mod flags;
+mod from_policy;
+mod keys;
+mod layer;
 mod limits;
+mod merge;
 mod network;
+mod place;
+mod printable;
 mod protected;
+mod schema;
 mod seccomp;
+mod show;
 mod size;
 mod sourced;
+mod sources;
+mod suggest;
 mod words;
+
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 use stockade_rules::{AbsPath, RuleSet};
 
+pub use base::SYSTEM_DIRECTORIES;
 pub use choice::{Backend, Base, BasePolicy, Level, NetworkMode, SeccompMode};
 pub use clause::Clause;
+pub use diagnostic::Diagnostic;
 pub use duration::{format_duration, parse_duration};
-pub use environment::{EnvError, EnvName, EnvVar, Environment};
+pub use environment::{EnvName, EnvVar, Environment};
+pub use error::{LoadError, ProfileError};
+pub use explain::{
+    NetworkExplanation, PathExplanation, PathVerdict, explain_network, explain_path,
+};
+pub use file::MAX_FILE_BYTES;
+pub use flags::Flags;
+pub use from_policy::PolicyError;
+pub use layer::BuiltIn;
 pub use limits::{LimitError, LimitKey, LimitSetting, Limits};
 pub use network::{NetworkProfile, Pin, PinError};
+pub use place::PathTextError;
 pub use protected::{Guard, PROTECTED_NAMES, Protected};
+pub use schema::schema;
 pub use seccomp::{Seccomp, SyscallName, SyscallNameError};
+pub use show::Shown;
 pub use size::{format_size, parse_size};
 pub use sourced::{BUILT_IN, Sourced};
+pub use sources::{Loader, PROJECT_FILE, Sources, check_file, user_file};
 pub use words::UnknownWord;
 
 /// What one sandbox may touch.

@@ -1,5 +1,6 @@
 //! The network part of a profile.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -7,7 +8,7 @@ use std::str::FromStr;
 use serde::Serialize;
 use stockade_rules::AbsPath;
 
-use crate::host::{HostError, HostName, HostPattern};
+use crate::host::{Host, HostError, HostName, HostPattern, NetDecision, NetReason, NetworkRules};
 
 use super::choice::NetworkMode;
 use super::sourced::Sourced;
@@ -53,6 +54,36 @@ pub enum PinError {
     /// The address is none.
     #[error("`{0}` is not an IP address")]
     Address(String),
+}
+
+impl NetworkProfile {
+    /// Decides about a connection, before any lookup.
+    pub fn decide(&self, host: &Host, port: u16) -> NetDecision {
+        let decision = self.rules().decide(host, port);
+        match self.mode.value {
+            NetworkMode::Allowlist => decision,
+            _ if decision.reason == NetReason::Blocked => decision,
+            NetworkMode::Off => NetDecision::off(host, port),
+            NetworkMode::Open => NetDecision::open(),
+        }
+    }
+
+    /// The lists alone, as the proxy takes them. They mean something in the mode `allowlist`.
+    pub fn rules(&self) -> NetworkRules {
+        let values = |list: &[Sourced<HostPattern>]| list.iter().map(|p| p.value.clone()).collect();
+        let mut resolve = BTreeMap::<_, Vec<_>>::new();
+        for Sourced { value: pin, .. } in &self.resolve {
+            resolve
+                .entry(pin.name.clone())
+                .or_default()
+                .push(pin.address);
+        }
+        NetworkRules {
+            allow: values(&self.allow),
+            block: values(&self.block),
+            resolve,
+        }
+    }
 }
 
 impl FromStr for Pin {

@@ -16,6 +16,9 @@
 //!   them. Redirecting one that exists already is a rename or rewrite that only the mediator can
 //!   tell from a creation; a pattern can't.
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
 use stockade_rules::{AbsPath, Access, PathGlob, PathRule, Pattern};
 
 /// Why a name is protected.
@@ -118,6 +121,7 @@ pub const PROTECTED_NAMES: &[Protected] = &[
     all(Guard::Startup, ".zshenv"),
     all(Guard::Startup, ".zshrc"),
     all(Guard::Tool, ".ripgreprc"),
+    all(Guard::Policy, ".stockade"),
     all(Guard::Policy, "stockade.toml"),
 ];
 
@@ -153,7 +157,10 @@ pub(super) fn rules(roots: &[AbsPath], git_config: bool) -> Vec<PathRule> {
 ///
 /// Going up to a parent protects more, never less: beside the roots nothing is writable anyway.
 fn bases(roots: &[AbsPath]) -> Vec<AbsPath> {
-    let mut bases: Vec<AbsPath> = roots.iter().map(expressible).collect();
+    let mut bases: Vec<AbsPath> = roots.iter().map(outside).collect();
+    for base in &mut bases {
+        *base = expressible(base);
+    }
     keep_outermost(&mut bases);
     while bases.len() > MAX_BASES {
         let deepest = bases.iter().map(AbsPath::depth).max().unwrap_or_default();
@@ -165,6 +172,20 @@ fn bases(roots: &[AbsPath]) -> Vec<AbsPath> {
         keep_outermost(&mut bases);
     }
     bases
+}
+
+/// The nearest directory at or above `root` below which a protected name lies as a whole: for
+/// `/ws/.git` that is `/ws`, or `.git/hooks` would not be found below it.
+fn outside(root: &AbsPath) -> AbsPath {
+    let begins_a_name = |part: &OsStr| {
+        PROTECTED_NAMES.iter().any(|protected| {
+            let (first, _) = protected.name.split_once('/').unwrap_or_default();
+            !first.is_empty() && part == first
+        })
+    };
+    let parts = root.as_path().iter();
+    let before: PathBuf = parts.take_while(|part| !begins_a_name(part)).collect();
+    AbsPath::new(before).unwrap_or_else(|_| root.clone())
 }
 
 /// The nearest directory at or above `root` that a pattern can be written below.
@@ -189,7 +210,7 @@ fn keep_outermost(bases: &mut Vec<AbsPath>) {
 mod tests {
     use std::path::Path;
 
-    use stockade_rules::{Kind, RuleSet};
+    use stockade_rules::{Kind, Origin, RuleSet};
 
     use super::*;
 
@@ -268,6 +289,23 @@ mod tests {
             [abs("/a"), abs("/ab")]
         );
         assert!(bases(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_root_inside_a_protected_name_is_protected_from_outside() {
+        assert_eq!(bases(&[abs("/ws/.git/modules/m")]), [abs("/ws")]);
+        assert_eq!(bases(&[abs("/home/u/.config")]), [abs("/home/u")]);
+        assert_eq!(bases(&[abs("/ws/.vscode/x")]), [abs("/ws/.vscode/x")]);
+        let mut set = RuleSet::new(rules(&[abs("/ws/.git")], false));
+        set.push(PathRule::stated(
+            Pattern::Subtree(abs("/ws/.git")),
+            Access::Write,
+            Origin::fixed("test"),
+        ));
+        let allowed = |path: &str| set.decide(Kind::Write, Path::new(path)).allowed;
+        assert!(!allowed("/ws/.git/hooks/pre-commit"));
+        assert!(!allowed("/ws/.git/config"));
+        assert!(allowed("/ws/.git/index"));
     }
 
     #[cfg(unix)]
