@@ -14,6 +14,7 @@ pub mod command;
 pub mod env;
 pub mod host;
 pub mod model;
+pub mod profile;
 
 pub use command::{
     CancellationToken, CommandSpec, ExecEnv, ExecExpiration, SandboxTransformError, SandboxType,

@@ -239,7 +239,7 @@ impl SensitivePath {
     }
 
     /// The entry as a rule's pattern; none if no path can match it.
-    pub(super) fn pattern(&self, home: Option<&AbsPath>) -> Option<Pattern> {
+    pub(crate) fn pattern(&self, home: Option<&AbsPath>) -> Option<Pattern> {
         let bytes = self.path.as_os_str().as_encoded_bytes();
         if bytes.is_empty() || bytes.contains(&0) {
             return None;
@@ -282,7 +282,7 @@ impl SensitivePath {
     }
 
     /// What the entry says about access; none if it blocks nothing.
-    pub(super) fn access(&self) -> Option<Access> {
+    pub(crate) fn access(&self) -> Option<Access> {
         match (self.block_read, self.block_write) {
             (true, true) => Some(Access::Deny),
             (true, false) => Some(Access::DenyRead),

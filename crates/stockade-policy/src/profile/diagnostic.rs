@@ -36,7 +36,7 @@ struct Excerpt {
 }
 
 /// A file's text, with its lines found once.
-pub(super) struct Text<'a> {
+pub(super) struct SourceText<'a> {
     file: &'a AbsPath,
     text: &'a str,
     /// The byte at which each line starts.
@@ -46,7 +46,7 @@ pub(super) struct Text<'a> {
 /// Characters of a long line that are shown on each side of the caret.
 const CONTEXT: usize = 60;
 
-impl<'a> Text<'a> {
+impl<'a> SourceText<'a> {
     pub(super) fn new(file: &'a AbsPath, text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let lines = std::iter::once(0)
@@ -142,7 +142,7 @@ mod tests {
 
     fn shown(text: &str, span: Range<usize>) -> String {
         let file = AbsPath::new("/f.toml").unwrap();
-        Text::new(&file, text)
+        SourceText::new(&file, text)
             .diagnostic(span, "bad", None)
             .to_string()
     }

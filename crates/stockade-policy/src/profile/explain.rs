@@ -78,6 +78,20 @@ pub fn explain_path(profile: &Profile, path: &AbsPath) -> PathExplanation {
 /// Whether a host may be reached on a port.
 pub fn explain_network(profile: &Profile, host: &Host, port: u16) -> NetworkExplanation {
     let network = &profile.network;
+    let own_loopback = is_loopback(host) && network.mode.value != NetworkMode::Open;
+    let forwarded = network.host_port.iter().find(|open| open.value == port);
+    if let (true, Some(open)) = (own_loopback, forwarded) {
+        return NetworkExplanation {
+            host: host.to_string(),
+            port,
+            allowed: true,
+            rule: Some(format!("host_port {port}")),
+            origin: open.origin.clone(),
+            reason: "the port is forwarded to the host's loopback".to_owned(),
+            grant: None,
+            note: None,
+        };
+    }
     let decision = network.decide(host, port);
     NetworkExplanation {
         host: host.to_string(),
@@ -87,7 +101,9 @@ pub fn explain_network(profile: &Profile, host: &Host, port: u16) -> NetworkExpl
         reason: decision.reason.to_string(),
         rule: decision.rule,
         grant: decision.grant,
-        note: loopback(network, host, port),
+        note: own_loopback.then_some(
+            "inside, the loopback is the sandbox's own: servers started there can be reached",
+        ),
     }
 }
 
@@ -130,17 +146,10 @@ fn own_directory(profile: &Profile, path: &AbsPath) -> Option<&'static str> {
     (confined && by_the_root(Kind::Read) && by_the_root(Kind::Write)).then_some(note)
 }
 
-fn loopback(network: &NetworkProfile, host: &Host, port: u16) -> Option<&'static str> {
-    let is_loopback = match host {
+fn is_loopback(host: &Host) -> bool {
+    match host {
         Host::Ip(ip) => ip.is_loopback(),
         Host::Name(name) => name.as_str() == "localhost",
-    };
-    if !is_loopback || network.mode.value == NetworkMode::Open {
-        None
-    } else if network.host_port.iter().any(|open| open.value == port) {
-        Some("host_port forwards this port to the host's loopback")
-    } else {
-        Some("inside, the loopback is the sandbox's own: servers started there can be reached")
     }
 }
 
@@ -184,10 +193,8 @@ impl fmt::Display for PathExplanation {
 impl fmt::Display for NetworkExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}:{}", printable_text(&self.host), self.port)?;
-        let rule = match &self.rule {
-            Some(rule) => format!("{rule} ({}): {}", self.origin, self.reason),
-            None => format!("{} ({})", self.reason, self.origin),
-        };
+        let rule = self.rule.as_deref().unwrap_or("the network's mode");
+        let rule = format!("{rule} ({}): {}", self.origin, self.reason);
         line(f, "connect", self.allowed, &rule, self.grant.as_deref())?;
         note(f, self.note)
     }

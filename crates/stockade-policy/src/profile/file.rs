@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::host::HostPattern;
 
-use super::diagnostic::{Diagnostic, Text};
+use super::diagnostic::{Diagnostic, SourceText};
 use super::environment::{EnvName, EnvVar};
 use super::error::LoadError;
 use super::keys::{KEYS, Key, Project, SHORT, Setting, keys_of, tables};
@@ -45,7 +45,7 @@ pub(super) enum Extends {
 
 /// Reads a file; with a ceiling it must not grant anything beyond it.
 pub(super) fn read_layer(
-    text: &Text<'_>,
+    text: &SourceText<'_>,
     place: &Place<'_>,
     ceiling: Option<&Merged>,
 ) -> Result<FileLayer, LoadError> {
@@ -75,7 +75,7 @@ type Name<'i> = Spanned<std::borrow::Cow<'i, str>>;
 type Value<'i> = Spanned<DeValue<'i>>;
 
 struct Reader<'a> {
-    text: &'a Text<'a>,
+    text: &'a SourceText<'a>,
     place: &'a Place<'a>,
     ceiling: Option<&'a Merged>,
 }
@@ -175,7 +175,7 @@ impl Reader<'_> {
                     let text = self.string(entry)?;
                     let origin = self.origin(entry);
                     let rules = self.place.rules(text.as_ref(), access, &origin);
-                    layer.rules.extend(rules.map_err(|e| self.bad(entry, e))?);
+                    layer.rules.extend(rules.map_err(|e| self.bad(entry, &e))?);
                 }
             }
             Setting::NetworkMode => network.mode = Some(self.word(value)?),
@@ -191,7 +191,7 @@ impl Reader<'_> {
             }
             Setting::Limit(limit) => {
                 let text = self.scalar(value)?;
-                let setting = LimitSetting::parse(limit, &text).map_err(|e| self.bad(value, e))?;
+                let setting = LimitSetting::parse(limit, &text).map_err(|e| self.bad(value, &e))?;
                 layer.limits.push(Sourced::new(setting, self.origin(value)));
             }
             Setting::SeccompMode => layer.seccomp = Some(self.word(value)?),
@@ -237,7 +237,7 @@ impl Reader<'_> {
             let text = self.string(value)?;
             let variable = EnvName::new(OsStr::new(name.get_ref().as_ref()))
                 .and_then(|name| EnvVar::new(name, text))
-                .map_err(|e| self.bad(value, e))?;
+                .map_err(|e| self.bad(value, &e))?;
             variables.push(Sourced::new(variable, self.origin(value)));
         }
         Ok(variables)
@@ -262,7 +262,7 @@ impl Reader<'_> {
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Result<Vec<Sourced<T>>, LoadError> {
         let entry = |entry| {
-            let read = read(self.string(entry)?).map_err(|e| self.bad(entry, e))?;
+            let read = read(self.string(entry)?).map_err(|e| self.bad(entry, &e))?;
             Ok(Sourced::new(read, self.origin(entry)))
         };
         self.array(value)?.iter().map(entry).collect()
@@ -272,7 +272,7 @@ impl Reader<'_> {
         let word = self
             .string(value)?
             .parse()
-            .map_err(|e: T::Err| self.bad(value, e))?;
+            .map_err(|e: T::Err| self.bad(value, &e))?;
         Ok(Sourced::new(word, self.origin(value)))
     }
 
@@ -314,6 +314,10 @@ impl Reader<'_> {
         self.text.origin(value.span().start)
     }
 
+    #[expect(
+        clippy::unnecessary_box_returns,
+        reason = "errors hold it boxed, to be small"
+    )]
     fn at(
         &self,
         span: Range<usize>,
@@ -323,7 +327,7 @@ impl Reader<'_> {
         Box::new(self.text.diagnostic(span, message, hint))
     }
 
-    fn bad(&self, value: &Value<'_>, reason: impl ToString) -> LoadError {
+    fn bad(&self, value: &Value<'_>, reason: &(impl ToString + ?Sized)) -> LoadError {
         LoadError::Value(self.at(value.span(), printable_text(reason), None))
     }
 

@@ -111,7 +111,7 @@ impl Flags {
         ] {
             for text in texts {
                 let rules = place.rules(text, access, &origin(flag, text));
-                layer.rules.extend(rules.map_err(|e| bad(flag, text, e))?);
+                layer.rules.extend(rules.map_err(|e| bad(flag, text, &e))?);
             }
         }
         let network = &mut layer.network;
@@ -126,7 +126,7 @@ impl Flags {
         layer.environment.keep = read("--keep-env", &self.keep_env, EnvName::new)?;
         for text in &self.env {
             // Not the value: it may be a secret, and messages end up in logs.
-            let fail = |reason: String| bad("--env", &name_of(text), reason);
+            let fail = |reason: String| bad("--env", &name_of(text), &reason);
             let variable = EnvVar::parse(text)
                 .ok_or_else(|| fail("it is not of the form NAME=VALUE".to_owned()))?
                 .map_err(|error| fail(error.to_string()))?;
@@ -158,7 +158,7 @@ fn read<T, E: ToString>(
     read: impl Fn(&OsStr) -> Result<T, E>,
 ) -> Result<Vec<Sourced<T>>, ProfileError> {
     let one = |text: &OsString| {
-        let value = read(text).map_err(|e| bad(flag, text, e))?;
+        let value = read(text).map_err(|e| bad(flag, text, &e))?;
         Ok(Sourced::new(value, origin(flag, text)))
     };
     texts.iter().map(one).collect()
@@ -168,10 +168,10 @@ fn origin(flag: &str, text: &OsStr) -> Origin {
     Origin::flag(format!("{flag} {}", text.display()))
 }
 
-fn bad(flag: &'static str, text: &OsStr, reason: impl ToString) -> ProfileError {
+fn bad(flag: &'static str, text: &OsStr, reason: &impl ToString) -> ProfileError {
     ProfileError::Flag {
         flag,
-        value: printable_text(text.to_string_lossy()),
+        value: printable_text(&text.to_string_lossy()),
         reason: printable_text(reason),
     }
 }

@@ -10,6 +10,9 @@
 //! A project's layer is checked against what lies below it before it is laid on top, so that
 //! "the upper" never means "the wider".
 
+use std::cmp::Ordering::{self, Greater, Less};
+use std::fmt;
+
 use stockade_rules::{AbsPath, Kind, PathRule};
 
 use super::choice::{Backend, Base, BasePolicy, Level, NetworkMode, SeccompMode};
@@ -206,67 +209,70 @@ impl Merged {
 
     /// What in a project's file goes beyond what there is, in words.
     pub(super) fn exceeded_by(&self, file: &FileLayer) -> Option<String> {
-        let layer = &file.layer;
-        let policy = match &file.extends {
-            Some(Extends::BuiltIn(built_in, _)) => Some(built_in.base_policy()),
-            _ => None,
+        let FileLayer { layer, extends } = file;
+        let policy = match extends {
+            Some(Extends::BuiltIn(built_in, origin)) => {
+                Some(Sourced::new(built_in.base_policy(), origin.clone()))
+            }
+            Some(Extends::File(..)) | None => None,
         };
-        let limit = |limit: &&Sourced<_>| self.limits.raised_by(limit.value);
-        exceeds("policy", policy.as_ref(), &self.base_policy, |new, old| {
-            new > old
-        })
-        .or_else(|| exceeds_value("base", &layer.base, &self.base, |new, old| new < old))
-        .or_else(|| exceeds_value("level", &layer.level, &self.level, |new, old| new < old))
-        .or_else(|| {
-            let (new, old) = (&layer.seccomp, &self.seccomp.mode);
-            exceeds_value("seccomp", new, old, |new, old| new > old)
-        })
-        .or_else(|| {
-            let (new, old) = (&layer.network.mode, &self.network.mode);
-            exceeds_value("network mode", new, old, |new, old| new > old)
-        })
-        .or_else(|| {
-            let (new, old) = (&layer.best_effort, &self.best_effort);
-            exceeds_value("best_effort", new, old, |new, old| new > old)
-        })
-        .or_else(|| {
-            let (new, old) = (&layer.git_config, &self.git_config);
-            exceeds_value("git_config", new, old, |new, old| new > old)
-        })
-        .or_else(|| {
-            let (new, old) = (
-                &layer.danger_nested_namespaces,
+        let nested = &layer.danger_nested_namespaces;
+        let mode = &layer.network.mode;
+        [
+            weaker("policy", Greater, policy.as_ref(), &self.base_policy),
+            weaker("base", Less, layer.base.as_ref(), &self.base),
+            weaker("level", Less, layer.level.as_ref(), &self.level),
+            weaker(
+                "seccomp",
+                Greater,
+                layer.seccomp.as_ref(),
+                &self.seccomp.mode,
+            ),
+            weaker("network mode", Greater, mode.as_ref(), &self.network.mode),
+            weaker(
+                "best_effort",
+                Greater,
+                layer.best_effort.as_ref(),
+                &self.best_effort,
+            ),
+            weaker(
+                "git_config",
+                Greater,
+                layer.git_config.as_ref(),
+                &self.git_config,
+            ),
+            weaker(
+                "danger_nested_namespaces",
+                Greater,
+                nested.as_ref(),
                 &self.danger_nested_namespaces,
-            );
-            exceeds_value("danger_nested_namespaces", new, old, |new, old| new > old)
-        })
-        .or_else(|| {
-            let raised = layer.limits.iter().find(limit)?.value;
-            let (_, now) = self.limits.iter().find(|(key, _)| *key == raised.key())?;
-            Some(format!(
-                "`{raised}` raises the limit of {now} ({}); a project's file may only narrow",
-                now.origin
-            ))
-        })
+            ),
+            self.raised_limit(layer),
+        ]
+        .into_iter()
+        .flatten()
+        .next()
+    }
+
+    fn raised_limit(&self, layer: &Layer) -> Option<String> {
+        let mut limits = layer.limits.iter().map(|limit| limit.value);
+        let raised = limits.find(|limit| self.limits.raised_by(*limit))?;
+        let (_, now) = self.limits.iter().find(|(key, _)| *key == raised.key())?;
+        Some(format!(
+            "`{raised}` raises the limit of {now} ({}); a project's file may only narrow",
+            now.origin
+        ))
     }
 }
 
-fn exceeds_value<T: std::fmt::Display>(
+/// Says that `new` lies on the weak side of `old`, if it does.
+fn weaker<T: Ord + fmt::Display>(
     what: &str,
-    new: &Option<Sourced<T>>,
+    weak_side: Ordering,
+    new: Option<&Sourced<T>>,
     old: &Sourced<T>,
-    wider: impl Fn(&T, &T) -> bool,
 ) -> Option<String> {
-    exceeds(what, new.as_ref().map(|new| &new.value), old, wider)
-}
-
-fn exceeds<T: std::fmt::Display>(
-    what: &str,
-    new: Option<&T>,
-    old: &Sourced<T>,
-    wider: impl Fn(&T, &T) -> bool,
-) -> Option<String> {
-    let new = new.filter(|new| wider(new, &old.value))?;
+    let new = new.filter(|new| new.value.cmp(&old.value) == weak_side)?;
     Some(format!(
         "{what} `{new}` is weaker than `{old}` ({}); a project's file may only narrow",
         old.origin

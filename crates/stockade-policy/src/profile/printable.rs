@@ -14,6 +14,6 @@ pub(super) fn printable(character: char) -> char {
 }
 
 /// The same for a whole text, which stays on its line.
-pub(super) fn printable_text(text: impl ToString) -> String {
+pub(super) fn printable_text(text: &(impl ToString + ?Sized)) -> String {
     text.to_string().chars().map(printable).collect()
 }

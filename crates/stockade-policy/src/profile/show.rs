@@ -71,7 +71,7 @@ impl Block {
         }
     }
 
-    fn line(&mut self, key: impl ToString, value: impl ToString, origin: &Origin) {
+    fn line(&mut self, key: &impl ToString, value: &impl ToString, origin: &Origin) {
         self.lines.push(Line {
             key: key.to_string(),
             value: printable_text(value),
@@ -80,7 +80,7 @@ impl Block {
     }
 
     fn one(&mut self, key: &str, setting: &Sourced<impl fmt::Display>) {
-        self.line(key, &setting.value, &setting.origin);
+        self.line(&key, &setting.value, &setting.origin);
     }
 
     fn each(&mut self, key: &str, settings: &[Sourced<impl fmt::Display>]) {
@@ -116,7 +116,7 @@ fn paths(profile: &Profile) -> Block {
     let mut rules: Vec<_> = profile.rules.iter().collect();
     rules.sort_by_cached_key(|rule| (rule.pattern.to_string(), rule.access.to_string()));
     for rule in rules {
-        block.line(rule.access, &rule.pattern, &rule.origin);
+        block.line(&rule.access, &rule.pattern, &rule.origin);
     }
     block
 }
@@ -138,7 +138,8 @@ fn environment(profile: &Profile) -> Block {
     let mut block = Block::new("environment");
     for set in &profile.environment.set {
         let (name, value) = (set.value.name(), set.value.value());
-        block.line("set", format!("{name}={}", value.display()), &set.origin);
+        let pair = format!("{name}={}", value.display());
+        block.line(&"set", &pair, &set.origin);
     }
     block.each("keep", &profile.environment.keep);
     block

@@ -13,7 +13,7 @@ use crate::model::{SandboxPolicy, Surroundings};
 use super::Profile;
 use super::build::build;
 use super::choice::Base;
-use super::diagnostic::Text;
+use super::diagnostic::SourceText;
 use super::error::{LoadError, ProfileError};
 use super::file::{Extends, FileLayer, MAX_FILE_BYTES, read_layer};
 use super::flags::Flags;
@@ -90,10 +90,10 @@ impl Profile {
         };
         let mut merged = Merged::default();
         merged.add(BuiltIn::WorkspaceWrite.layer(&BUILT_IN))?;
-        if let Some(path) = &sources.user {
-            if let Some(bytes) = stack.read_if_there(path)? {
-                stack.add_file(path, &bytes, &mut vec![path.clone()], &mut merged)?;
-            }
+        if let Some(path) = &sources.user
+            && let Some(bytes) = stack.read_if_there(path)?
+        {
+            stack.add_file(path, &bytes, &mut vec![path.clone()], &mut merged)?;
         }
         if let Some(path) = &sources.policy {
             let bytes = stack.read(path)?;
@@ -103,10 +103,10 @@ impl Profile {
                 stack.add_file(path, &bytes, &mut vec![path.clone()], &mut merged)?;
             }
         }
-        if let Some(path) = &sources.project {
-            if let Some(bytes) = stack.read_if_there(path)? {
-                stack.add_project(path, &bytes, &mut merged)?;
-            }
+        if let Some(path) = &sources.project
+            && let Some(bytes) = stack.read_if_there(path)?
+        {
+            stack.add_project(path, &bytes, &mut merged)?;
         }
         merged.add(sources.flags.layer(&stack.place(&sources.around.cwd))?)?;
         build(merged, &sources.around)
@@ -160,7 +160,7 @@ impl Stack<'_> {
         chain: &mut Vec<AbsPath>,
         merged: &mut Merged,
     ) -> Result<(), ProfileError> {
-        let text = Text::new(path, utf8(path, bytes)?);
+        let text = SourceText::new(path, utf8(path, bytes)?);
         let file = read_layer(&text, &self.place(&self.around.cwd), None)?;
         match file.extends {
             None => {}
@@ -205,7 +205,7 @@ impl Stack<'_> {
         bytes: &[u8],
         merged: &mut Merged,
     ) -> Result<(), ProfileError> {
-        let text = Text::new(path, utf8(path, bytes)?);
+        let text = SourceText::new(path, utf8(path, bytes)?);
         let directory = path.parent().unwrap_or_else(AbsPath::root);
         let FileLayer { layer, extends } =
             read_layer(&text, &self.place(&directory), Some(merged))?;
@@ -255,14 +255,12 @@ impl Stack<'_> {
 fn utf8<'a>(path: &AbsPath, bytes: &'a [u8]) -> Result<&'a str, LoadError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
-        let start = before
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |at| at + 1);
+        let lines = before.split(|byte| *byte == b'\n');
+        let (line, start) = lines.fold((0, &[][..]), |(line, _), start| (line + 1, start));
         LoadError::Encoding {
             path: path.clone(),
-            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-            column: before.len() - start + 1,
+            line,
+            column: start.len() + 1,
         }
     })
 }

@@ -25,8 +25,8 @@ fn distance(typed: &str, word: &str) -> usize {
     for (i, a) in typed.iter().enumerate() {
         let mut new = vec![i + 1];
         for (j, b) in word.iter().enumerate() {
-            let same = usize::from(!a.eq_ignore_ascii_case(b) && !(is_dash(*a) && is_dash(*b)));
-            let mut least = (old[j] + same).min(old[j + 1] + 1).min(new[j] + 1);
+            let differs = usize::from(!(a.eq_ignore_ascii_case(b) || is_dash(*a) && is_dash(*b)));
+            let mut least = (old[j] + differs).min(old[j + 1] + 1).min(new[j] + 1);
             if i > 0 && j > 0 && *a == word[j - 1] && typed[i - 1] == *b {
                 least = least.min(older[j - 1] + 1);
             }

@@ -145,8 +145,8 @@ fn widened(old: &Profile, new: &Profile) -> Option<String> {
     }
     let weaker = new.level.value < old.level.value
         || new.seccomp.mode.value > old.seccomp.mode.value
-        || new.best_effort.value > old.best_effort.value
-        || new.git_config.value > old.git_config.value
+        || (new.best_effort.value && !old.best_effort.value)
+        || (new.git_config.value && !old.git_config.value)
         || new.require.len() < old.require.len();
     weaker.then(|| "a choice".to_owned())
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::*;
 
-fn policy(files: Files, flags: Flags) -> Result<Profile, ProfileError> {
+fn policy(files: &Files, flags: Flags) -> Result<Profile, ProfileError> {
     let sources = Sources {
         policy: Some(abs("/p.toml")),
         flags,
         ..sources()
     };
-    Profile::resolve(&sources, &files)
+    Profile::resolve(&sources, files)
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn upper_layers_win_and_lists_add_up() {
         write: vec!["/srv/c".into()],
         ..Flags::default()
     };
-    let profile = policy(files, flags).unwrap();
+    let profile = policy(&files, flags).unwrap();
     assert_eq!(profile.limits.memory(), Some(3 << 30));
     assert_eq!(profile.limits.pids(), Some(10));
     assert_eq!(profile.limits.wall_time(), Some(Duration::from_secs(5)));
@@ -51,7 +51,7 @@ fn upper_layers_win_and_lists_add_up() {
 
 #[test]
 fn a_missing_policy_is_an_error_and_a_missing_user_file_is_not() {
-    let error = policy(Files::default(), Flags::default()).unwrap_err();
+    let error = policy(&Files::default(), Flags::default()).unwrap_err();
     assert_eq!(error.to_string(), "can't read profile /p.toml");
     assert!(with_flags(Flags::default()).is_ok());
 }
@@ -71,7 +71,7 @@ fn files_extend_files() {
             "/top.toml",
             "version = 1\nextends = \"read-only\"\n[limits]\nfiles = 5",
         );
-    let profile = policy(files, Flags::default()).unwrap();
+    let profile = policy(&files, Flags::default()).unwrap();
     assert_eq!(profile.base_policy.value, BasePolicy::ReadOnly);
     assert_eq!(profile.base_policy.origin.as_str(), "/top.toml:2");
     assert_eq!(profile.limits.pids(), Some(7));
@@ -90,7 +90,7 @@ fn circles_and_towers_are_refused() {
         tower = tower.with(&format!("/{n}.toml"), text);
     }
     let messages =
-        [circle, tower].map(|files| message(&policy(files, Flags::default()).unwrap_err()));
+        [circle, tower].map(|files| message(&policy(&files, Flags::default()).unwrap_err()));
     insta::assert_snapshot!(messages.join("\n\n"));
 }
 
@@ -155,7 +155,7 @@ fn no_sandbox_can_hold_no_denial() {
     // What lies below the choice is given up with it; what is said with it or after is not.
     assert!(
         policy(
-            Files::default().with("/p.toml", "version = 1\n[filesystem]\ndeny = [\"x\"]"),
+            &Files::default().with("/p.toml", "version = 1\n[filesystem]\ndeny = [\"x\"]"),
             danger.clone()
         )
         .is_ok()
