@@ -1,2 +1,7 @@
 //! The stockade command.
-fn main() {}
+mod args;
+use clap::Parser;
+fn main() {
+    let c = args::Cli::parse();
+    println!("{}", matches!(c.command, args::Command::Doctor(_)));
+}
