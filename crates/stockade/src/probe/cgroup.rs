@@ -139,7 +139,7 @@ fn groups(mounts: &[u8], own: &str) -> Vec<Group> {
             Some(Group {
                 version,
                 controllers,
-                dir: mount.point.join(below),
+                dir: mount.point.components().chain(below.components()).collect(),
             })
         })
         .collect()
