@@ -14,7 +14,7 @@ use clap::builder::Styles;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use policy::{Base, NetMode, PolicyArgs};
+pub(crate) use policy::PolicyArgs;
 pub(crate) use run::RunArgs;
 
 const STYLES: Styles = Styles::styled()

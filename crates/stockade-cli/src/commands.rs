@@ -2,7 +2,10 @@
 
 mod completions;
 mod doctor;
+mod explain;
 mod man;
+mod policy;
+mod run;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -10,7 +13,7 @@ use std::process::ExitCode;
 use crate::args::{Command, PolicyCommand};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::Format;
+use crate::output::{self, Format};
 
 /// Does what was asked.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
@@ -18,20 +21,31 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
-        _ => Ok(Exit::Success),
+        Command::Explain(args) => explain::run(&args),
+        Command::Policy(args) => policy::run(args.command),
+        Command::Run(args) => run::run(&args),
     }
 }
 
-/// Help and version go to stdout, refusals to stderr.
+/// Help and version go to stdout, refusals to stderr, as JSON if that was asked for.
 pub(crate) fn usage(refusal: &clap::Error) -> ExitCode {
-    // A closed stream is no reason for another code.
-    let _ = refusal.print();
-    let _ = io::stdout().flush();
-    if refusal.use_stderr() {
-        Exit::Usage.into()
-    } else {
-        Exit::Success.into()
+    if !refusal.use_stderr() {
+        // A closed stream is no reason for another code.
+        let _ = refusal.print();
+        let _ = io::stdout().flush();
+        return Exit::Success.into();
     }
+    let mut typed = std::env::args_os().take_while(|word| word != "--");
+    if typed.any(|word| word == "--json") {
+        let text = refusal.to_string();
+        let text = text.trim_start_matches("error: ");
+        let message = text.split("\n\n").next().unwrap_or(text);
+        let failure = Failure::text(Exit::Usage, message).hint("see `stockade --help`");
+        output::failure(&failure, Format::Json);
+    } else {
+        let _ = refusal.print();
+    }
+    Exit::Usage.into()
 }
 
 impl Command {

@@ -1,6 +1,5 @@
 //! What went wrong, for a person: the thing, the reason, the next step.
 
-use std::error::Error;
 use std::fmt::Display;
 
 use serde::Serialize;
@@ -89,11 +88,6 @@ impl From<std::io::Error> for Failure {
             anyhow::Error::new(error).context("output can't be written"),
         )
     }
-}
-
-/// For `map_err`: the same exit code for every error of one step.
-pub(crate) fn with<E: Error + Send + Sync + 'static>(exit: Exit) -> impl Fn(E) -> Failure {
-    move |error| Failure::new(exit, error)
 }
 
 #[cfg(test)]

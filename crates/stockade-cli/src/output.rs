@@ -2,6 +2,7 @@
 //!
 //! `anstream` strips colours where the stream is no terminal, or `NO_COLOR` or `TERM=dumb` say so.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -65,6 +66,24 @@ pub(crate) fn json(document: impl Serialize) -> Result<(), Failure> {
     raw(&bytes)
 }
 
+/// Text that came from outside, such as the name of a file, made harmless for a terminal: control
+/// characters are written out. Line breaks stay, since complaints about files have several lines.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    let harmful = |letter: char| letter.is_control() && letter != '\n';
+    if !text.contains(harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if harmful(letter) {
+            safe.extend(letter.escape_default());
+        } else {
+            safe.push(letter);
+        }
+    }
+    Cow::Owned(safe)
+}
+
 /// Tells the person what went wrong. There is nowhere left to report a failure to do so.
 pub(crate) fn failure(failure: &Failure, format: Format) {
     let _ = match format {
@@ -77,7 +96,7 @@ pub(crate) fn failure(failure: &Failure, format: Format) {
 pub(crate) fn warn(message: &str, format: Format) {
     let mut err = anstream::stderr().lock();
     let _ = match format {
-        Format::Text => writeln!(err, "{SO_SO}warning:{SO_SO:#} {message}"),
+        Format::Text => writeln!(err, "{SO_SO}warning:{SO_SO:#} {}", printable(message)),
         Format::Json => {
             let record = serde_json::json!({ "schema": SCHEMA, "warning": message });
             writeln!(err, "{record}")
@@ -87,9 +106,9 @@ pub(crate) fn warn(message: &str, format: Format) {
 
 fn failure_text(failure: &Failure) -> io::Result<()> {
     let mut err = anstream::stderr().lock();
-    writeln!(err, "{BAD}error:{BAD:#} {}", failure.message())?;
+    writeln!(err, "{BAD}error:{BAD:#} {}", printable(&failure.message()))?;
     if let Some(hint) = failure.next_step() {
-        writeln!(err, "{BOLD}hint:{BOLD:#} {hint}")?;
+        writeln!(err, "{BOLD}hint:{BOLD:#} {}", printable(hint))?;
     }
     Ok(())
 }
@@ -98,4 +117,15 @@ fn failure_text(failure: &Failure) -> io::Result<()> {
 fn failure_json(failure: &Failure) -> io::Result<()> {
     let record = serde_json::json!({ "schema": SCHEMA, "error": failure.record() });
     writeln!(io::stderr().lock(), "{record}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_cannot_drive_the_terminal() {
+        assert_eq!(printable("plain\nname é"), "plain\nname é");
+        assert_eq!(printable("a\x1b[2Jb\r"), "a\\u{1b}[2Jb\\r");
+    }
 }

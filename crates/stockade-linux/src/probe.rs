@@ -122,14 +122,6 @@ pub fn landlock_errata() -> u32 {
     sys::landlock_errata().unwrap_or(0)
 }
 
-/// Whether the kernel knows the seccomp action that asks a supervisor.
-///
-/// # Errors
-/// `EOPNOTSUPP` if the kernel does not know it (before Linux 5.0), `ENOSYS` without seccomp.
-pub fn seccomp_user_notification() -> io::Result<()> {
-    sys::seccomp_knows(libc::SECCOMP_RET_USER_NOTIF)
-}
-
 impl Subject {
     /// The second argument of the child.
     pub const fn word(self) -> &'static str {

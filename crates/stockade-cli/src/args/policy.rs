@@ -3,11 +3,23 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
+use stockade_policy::host::HostPattern;
+use stockade_policy::profile::{
+    Backend, Base, BasePolicy, Clause, Flags, Level, LimitSetting, NetworkMode, Pin, SeccompMode,
+    UnknownWord, parse_duration,
+};
 
-/// Flags in the words of the user; text that the policy crate parses stays text here.
-#[derive(Debug, Default, Args)]
+/// The words of `--net`; the third mode, a list, is what `--allow` makes.
+const NET_WORDS: [&str; 2] = [NetworkMode::Off.as_str(), NetworkMode::Open.as_str()];
+
+/// Flags in the words of the user. Names of hosts, limits and levels are read right here, so that
+/// a slip is a usage error; paths stay text, since what they mean depends on where one stands.
+#[derive(Clone, Debug, Default, Args)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag that is there or not"
@@ -54,7 +66,7 @@ pub(crate) struct PolicyArgs {
     pub(crate) deny_write: Vec<OsString>,
 
     /// What is readable to begin with: everything but the sensitive paths, or system directories
-    #[arg(long, value_name = "BASE", value_enum, help_heading = "Files")]
+    #[arg(long, value_name = "BASE", value_parser = words::<Base>(Base::WORDS), help_heading = "Files")]
     pub(crate) base: Option<Base>,
 
     /// Let git write configuration keys that can run code
@@ -65,23 +77,33 @@ pub(crate) struct PolicyArgs {
     #[arg(
         long,
         value_name = "MODE",
-        value_enum,
+        value_parser = words::<NetworkMode>(&NET_WORDS),
         conflicts_with = "allow",
         help_heading = "Network"
     )]
-    pub(crate) net: Option<NetMode>,
+    pub(crate) net: Option<NetworkMode>,
 
     /// Let connections to a host through; ports 443 and 80 unless one is given
-    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Network")]
-    pub(crate) allow: Vec<OsString>,
+    #[arg(
+        long,
+        value_name = "HOST[:PORT]",
+        value_parser = HostPattern::parse,
+        help_heading = "Network"
+    )]
+    pub(crate) allow: Vec<HostPattern>,
 
     /// Refuse connections to a host, whatever else allows them
-    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Network")]
-    pub(crate) block: Vec<OsString>,
+    #[arg(
+        long,
+        value_name = "HOST[:PORT]",
+        value_parser = HostPattern::parse_block,
+        help_heading = "Network"
+    )]
+    pub(crate) block: Vec<HostPattern>,
 
     /// Pin a name to an address, which this grants, private or not
     #[arg(long, value_name = "NAME=IP", help_heading = "Network")]
-    pub(crate) resolve: Vec<OsString>,
+    pub(crate) resolve: Vec<Pin>,
 
     /// Let the command connect to this Unix socket
     #[arg(long, value_name = "PATH", help_heading = "Network")]
@@ -118,51 +140,110 @@ pub(crate) struct PolicyArgs {
 
     /// mem=512M, pids=64, cpu=60s, fsize=1G, tmp=64M or output=1M
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Limits")]
-    pub(crate) limit: Vec<OsString>,
+    pub(crate) limit: Vec<LimitSetting>,
 
     /// Wall-time limit, such as 30s or 5m; exit code 124 when it is reached
-    #[arg(long, value_name = "TIME", help_heading = "Limits")]
-    pub(crate) timeout: Option<OsString>,
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Limits")]
+    pub(crate) timeout: Option<Duration>,
 
-    /// off, default, enhanced, container or maximum
-    #[arg(long, value_name = "LEVEL", help_heading = "Isolation")]
-    pub(crate) level: Option<OsString>,
+    /// How strong the isolation must be; falling below it is an error
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        value_parser = words::<Level>(Level::WORDS),
+        help_heading = "Isolation"
+    )]
+    pub(crate) level: Option<Level>,
 
     /// Use this backend and no other
-    #[arg(long, value_name = "NAME", help_heading = "Isolation")]
-    pub(crate) backend: Option<OsString>,
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = words::<Backend>(Backend::WORDS),
+        help_heading = "Isolation"
+    )]
+    pub(crate) backend: Option<Backend>,
 
     /// Refuse to start unless this clause of the policy is fully enforced
-    #[arg(long, value_name = "CLAUSE", help_heading = "Isolation")]
-    pub(crate) require: Vec<OsString>,
+    #[arg(
+        long,
+        value_name = "CLAUSE",
+        value_parser = words::<Clause>(Clause::WORDS),
+        help_heading = "Isolation"
+    )]
+    pub(crate) require: Vec<Clause>,
 
     /// Start even if parts of the policy can't be enforced here; the report names them
     #[arg(long, help_heading = "Isolation")]
     pub(crate) best_effort: bool,
 
-    /// System call filter: strict, permissive or logging
-    #[arg(long, value_name = "PROFILE", help_heading = "Isolation")]
-    pub(crate) seccomp: Option<OsString>,
+    /// Which system calls are refused
+    #[arg(
+        long,
+        value_name = "PROFILE",
+        value_parser = words::<SeccompMode>(SeccompMode::WORDS),
+        help_heading = "Isolation"
+    )]
+    pub(crate) seccomp: Option<SeccompMode>,
 
     /// Let the command make namespaces of its own, which weakens the boundary
     #[arg(long, help_heading = "Isolation")]
     pub(crate) danger_nested_namespaces: bool,
 }
 
-/// What is readable to begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Base {
-    Host,
-    Minimal,
+impl PolicyArgs {
+    /// The same in the words of the policy crate. What is left out is not about the policy:
+    /// `--policy`, `--cwd`, `--pass-fd`.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            base_policy: self.base_policy(),
+            base: self.base,
+            read: self.read.clone(),
+            write: self.write.clone(),
+            deny: self.deny.clone(),
+            deny_read: self.deny_read.clone(),
+            deny_write: self.deny_write.clone(),
+            net: self.net,
+            allow: self.allow.clone(),
+            block: self.block.clone(),
+            resolve: self.resolve.clone(),
+            unix: self.unix.clone(),
+            host_port: self.host_port.clone(),
+            expose: self.expose.clone(),
+            device: self.device.clone(),
+            env: self.env.clone(),
+            keep_env: self.keep_env.clone(),
+            limit: self.limit.clone(),
+            timeout: self.timeout,
+            level: self.level,
+            backend: self.backend,
+            require: self.require.clone(),
+            best_effort: self.best_effort,
+            seccomp: self.seccomp,
+            git_config: self.git_config,
+            danger_nested_namespaces: self.danger_nested_namespaces,
+        }
+    }
+
+    fn base_policy(&self) -> Option<BasePolicy> {
+        [
+            (self.read_only, BasePolicy::ReadOnly),
+            (self.workspace_write, BasePolicy::WorkspaceWrite),
+            (self.danger_full_access, BasePolicy::DangerFullAccess),
+        ]
+        .into_iter()
+        .find_map(|(typed, policy)| typed.then_some(policy))
+    }
 }
 
-/// The two network modes that are not a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NetMode {
-    Off,
-    Open,
-}
-
-fn port() -> clap::builder::RangedI64ValueParser<u16> {
+fn port() -> RangedI64ValueParser<u16> {
     clap::value_parser!(u16).range(1..)
+}
+
+/// One word of a list, which completions and refusals show.
+fn words<T>(known: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = UnknownWord> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(known).try_map(|word| word.parse::<T>())
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use super::{OutputArgs, PolicyArgs};
 
 /// Run a command confined by a policy
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(after_help = "\
 Examples:
   stockade run -- cargo test

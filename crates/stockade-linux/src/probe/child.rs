@@ -6,7 +6,6 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -15,13 +14,14 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::UnshareFlags;
 
 use super::{Attempt, MARKER, Step, Subject};
-use crate::sys::probe as sys;
+use crate::seccomp::{Action, Arch, FilterSpec, InstallFlags, Listener, Rule, compile, install};
+use crate::sys::process::unshare;
 
 /// Second argument of the child's own child, which is the first of a new pid namespace.
 pub(super) const PROC: &str = "proc";
 
 /// An errno no kernel returns for the filtered call, so that seeing it proves the filter.
-const FILTERED: libc::c_int = libc::ENOTNAM;
+const FILTERED: u16 = 118; // ENOTNAM
 
 pub(super) fn run(subject: Subject, report: &mut impl FnMut(Step, i32)) {
     match subject {
@@ -71,64 +71,49 @@ fn landlock(report: &mut impl FnMut(Step, i32)) {
 }
 
 fn seccomp(report: &mut impl FnMut(Step, i32)) {
-    let result = rustix::thread::set_no_new_privs(true)
-        .map_err(io::Error::from)
-        .and_then(|()| sys::seccomp_listener(&refuse_getpriority()));
-    let listener = match result {
+    let listener = match filter() {
         Ok(listener) => listener,
         Err(error) => return report(Step::Listener, code(Err(error))),
     };
     report(Step::Listener, 0);
-    report(
-        Step::SyncWakeUp,
-        code(sys::seccomp_sync_wake_up(listener.as_fd())),
-    );
+    report(Step::SyncWakeUp, code(listener.wake_synchronously()));
     let answer = rustix::process::getpriority_process(None);
-    let refused = answer.is_err_and(|errno| errno.raw_os_error() == FILTERED);
+    let refused = answer.is_err_and(|errno| errno.raw_os_error() == i32::from(FILTERED));
     report(
         Step::FilterEffective,
         if refused { 0 } else { libc::ENOTRECOVERABLE },
     );
 }
 
-/// Refuses one call and allows the rest. It knows no architecture on purpose: it confines nothing.
-fn refuse_getpriority() -> [libc::sock_filter; 4] {
-    let word = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter {
-        code: u16::try_from(code).unwrap_or_default(),
-        jt,
-        jf,
-        k,
-    };
-    let number = u32::try_from(libc::SYS_getpriority).unwrap_or_default();
-    [
-        word(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        word(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, number),
-        word(
-            libc::BPF_RET | libc::BPF_K,
-            0,
-            0,
-            libc::SECCOMP_RET_ERRNO | FILTERED.unsigned_abs(),
-        ),
-        word(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ]
+/// Refuses one call and allows the rest; made by the same compiler as the real filters.
+fn filter() -> io::Result<Listener> {
+    let unsupported = || io::Error::from_raw_os_error(libc::ENOSYS);
+    let program = compile(&FilterSpec {
+        arch: Arch::native().ok_or_else(unsupported)?,
+        foreign: Action::Allow,
+        x32: Action::Allow,
+        unknown: Action::Allow,
+        default: Action::Allow,
+        rules: vec![Rule {
+            syscalls: vec!["getpriority".to_owned()],
+            cases: Vec::new(),
+            otherwise: Action::Errno(FILTERED),
+        }],
+    })
+    .map_err(|_| unsupported())?;
+    rustix::thread::set_no_new_privs(true)?;
+    let fd = install(&program, InstallFlags::LISTENER)?.ok_or_else(unsupported)?;
+    Listener::new(fd)
 }
 
 fn namespaces(report: &mut impl FnMut(Step, i32)) -> Result<(), ()> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    must(
-        report,
-        Step::UserNamespace,
-        sys::unshare(UnshareFlags::NEWUSER),
-    )?;
+    must(report, Step::UserNamespace, unshare(UnshareFlags::NEWUSER))?;
     let mapped = fs::write("/proc/self/setgroups", "deny")
         .and_then(|()| fs::write("/proc/self/uid_map", format!("0 {} 1", uid.as_raw())))
         .and_then(|()| fs::write("/proc/self/gid_map", format!("0 {} 1", gid.as_raw())));
     must(report, Step::IdentityMap, mapped)?;
-    must(
-        report,
-        Step::MountNamespace,
-        sys::unshare(UnshareFlags::NEWNS),
-    )?;
+    must(report, Step::MountNamespace, unshare(UnshareFlags::NEWNS))?;
     for (step, flag) in [
         (Step::CgroupNamespace, UnshareFlags::NEWCGROUP),
         (Step::IpcNamespace, UnshareFlags::NEWIPC),
@@ -136,7 +121,7 @@ fn namespaces(report: &mut impl FnMut(Step, i32)) -> Result<(), ()> {
         (Step::PidNamespace, UnshareFlags::NEWPID),
         (Step::UtsNamespace, UnshareFlags::NEWUTS),
     ] {
-        report(step, code(sys::unshare(flag)));
+        report(step, code(unshare(flag)));
     }
     let private = mount_change(
         "/",

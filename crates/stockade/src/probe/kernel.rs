@@ -7,9 +7,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use stockade_linux::probe::{
-    Attempt, MARKER, Step, Subject, landlock_abi, landlock_errata, seccomp_user_notification,
-};
+use stockade_linux::probe::{Attempt, MARKER, Step, Subject, landlock_abi, landlock_errata};
+use stockade_linux::seccomp::{Action, is_available};
 
 use super::deadline::{self, Ended};
 use super::diagnose::{self, Facts, errno};
@@ -101,7 +100,7 @@ fn seccomp(helper: &Path) -> Seccomp {
             return result;
         }
     };
-    result.listener = steps.worked(Step::Listener) && seccomp_user_notification().is_ok();
+    result.listener = steps.worked(Step::Listener) && is_available(Action::Notify).unwrap_or(false);
     result.sync_wake_up = steps.worked(Step::SyncWakeUp);
     result.support = match steps.first_failure(&[Step::Listener, Step::FilterEffective]) {
         None => Support::Full,
