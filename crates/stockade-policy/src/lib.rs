@@ -1,1 +1,28 @@
 //! What sandboxed code may touch: policies, profile files, network names, environment.
+//!
+//! Pure data and pure functions: nothing here looks at the file system, opens a socket or starts
+//! a process. What decides about paths is in `stockade-rules`; what decides about hosts is in
+//! [`host`].
+//!
+//! # Limits
+//!
+//! Paths and names are judged as text. Symbolic links, the real address of a name and the
+//! running kernel are the business of whoever enforces the policy, which asks the same functions
+//! about what it found.
+
+pub mod command;
+pub mod env;
+pub mod host;
+pub mod model;
+
+pub use command::{
+    CancellationToken, CommandSpec, ExecEnv, ExecExpiration, SandboxTransformError, SandboxType,
+};
+pub use env::{
+    Env, EnvError, EnvNote, EnvReason, EnvRequest, FILTERED_ENV_VARS, PRESERVED_ENV_VARS,
+    STOCKADE_SANDBOX_ACTIVE, STOCKADE_SANDBOX_NETWORK_DISABLED, STOCKADE_SANDBOX_TYPE,
+    STOCKADE_SANDBOX_WRITABLE_ROOTS, SanitizedEnv, build_sanitized_env, filter_sensitive_env,
+    should_filter_env_var,
+};
+pub use model::*;
+pub use stockade_rules::{AbsPath, PathError};

@@ -1,0 +1,157 @@
+//! Makes the profile out of the merged layers: here all path rules come together.
+
+use stockade_rules::{AbsPath, Access, Kind, Origin, PathRule, Pattern, RuleSet};
+
+use crate::model::{Surroundings, default_sensitive_paths};
+
+use super::base::{add_base, unfit_workspace, workspace_rule};
+use super::choice::{Base, BasePolicy, NetworkMode};
+use super::error::ProfileError;
+use super::merge::Merged;
+use super::network::NetworkProfile;
+use super::sourced::Sourced;
+use super::{Profile, protected};
+
+pub(super) fn build(merged: Merged, around: &Surroundings) -> Result<Profile, ProfileError> {
+    merged.check_unconfined()?;
+    let base = merged.base()?;
+    let mut warnings = Vec::new();
+    let (rules, network) = if merged.is_confined() {
+        let rules = confined_rules(&merged, &base, around, &mut warnings);
+        (rules, merged.network)
+    } else {
+        let root = Sourced::new(AbsPath::root(), merged.base_policy.origin.clone());
+        let rule = workspace_rule(merged.base_policy.value, root);
+        (
+            RuleSet::new(vec![rule]),
+            open(merged.network, &merged.base_policy),
+        )
+    };
+    Ok(Profile {
+        cwd: around.cwd.clone(),
+        base_policy: merged.base_policy,
+        base,
+        writable_roots: writable_roots(&rules),
+        rules,
+        network,
+        devices: merged.devices,
+        environment: merged.environment,
+        limits: merged.limits,
+        seccomp: merged.seccomp,
+        level: merged.level,
+        backend: merged.backend,
+        require: merged.require,
+        best_effort: merged.best_effort,
+        git_config: merged.git_config,
+        danger_nested_namespaces: merged.danger_nested_namespaces,
+        warnings,
+    })
+}
+
+fn confined_rules(
+    merged: &Merged,
+    base: &Sourced<Base>,
+    around: &Surroundings,
+    warnings: &mut Vec<String>,
+) -> RuleSet {
+    let sensitive = merged.sensitive.clone();
+    let sensitive = sensitive.unwrap_or_else(|| shipped_sensitive(around.home.as_ref()));
+    let workspace = workspace(merged, &sensitive, around, warnings);
+    let stated = merged.rules.iter().cloned();
+    let rules = sensitive.into_iter().chain(stated).chain(workspace);
+    let mut rules = RuleSet::new(rules.collect());
+    add_base(&mut rules, base);
+    // Also below what is denied as a whole: a denial more must not mean a protection less.
+    let roots: Vec<AbsPath> = rules.iter().filter_map(named_writable).collect();
+    for rule in protected::rules(&roots, merged.git_config.value) {
+        rules.push(rule);
+    }
+    rules
+}
+
+/// What the base policy grants unasked: the working directory, to read or to write.
+fn workspace(
+    merged: &Merged,
+    sensitive: &[PathRule],
+    around: &Surroundings,
+    warnings: &mut Vec<String>,
+) -> Option<PathRule> {
+    if merged.exclude_cwd {
+        return None;
+    }
+    let cwd = &around.cwd;
+    let mut policy = merged.base_policy.value;
+    if let Some(rule) = closed_by(&merged.rules, sensitive, cwd) {
+        warnings.push(format!(
+            "the working directory {cwd} is denied by `{rule}` ({}); grant it with \
+             `--write {cwd}` if that is meant",
+            rule.origin
+        ));
+        return None;
+    }
+    let reason = unfit_workspace(cwd, around.home.as_ref());
+    if let (BasePolicy::WorkspaceWrite, Some(reason)) = (policy, reason) {
+        warnings.push(format!(
+            "the working directory {cwd} is not writable: {reason}; grant it with \
+             `--write {cwd}` if that is meant"
+        ));
+        policy = BasePolicy::ReadOnly;
+    }
+    let workspace = Sourced::new(cwd.clone(), Origin::fixed("workspace"));
+    Some(workspace_rule(policy, workspace))
+}
+
+/// The sensitive path that the working directory lies in, unless a grant opened it.
+///
+/// Standing in a directory is no statement about it. Stated denials don't count here: they win
+/// or lose by length like any rule, and adding one must never add a grant.
+fn closed_by(stated: &[PathRule], sensitive: &[PathRule], cwd: &AbsPath) -> Option<PathRule> {
+    let grants = stated.iter().filter(|rule| !denies(rule, Kind::Read));
+    let rules = RuleSet::new(grants.chain(sensitive).cloned().collect());
+    let rule = rules.decide(Kind::Read, cwd.as_path()).rule?;
+    denies(rule, Kind::Read).then(|| rule.clone())
+}
+
+fn denies(rule: &PathRule, kind: Kind) -> bool {
+    rule.access.allows(kind) == Some(false)
+}
+
+/// The paths that are named as writable, and are.
+fn writable_roots(rules: &RuleSet) -> Vec<AbsPath> {
+    let mut roots: Vec<AbsPath> = rules
+        .iter()
+        .filter(|rule| matches!(rule.pattern, Pattern::Subtree(_)))
+        .filter_map(named_writable)
+        .filter(|root| rules.decide(Kind::Write, root.as_path()).allowed)
+        .collect();
+    roots.sort();
+    roots.dedup();
+    roots
+}
+
+/// The path that a rule makes writable, or the one that all of them lie below.
+fn named_writable(rule: &PathRule) -> Option<AbsPath> {
+    (rule.access == Access::Write).then(|| match &rule.pattern {
+        Pattern::Subtree(root) => root.clone(),
+        Pattern::Glob(glob) => glob.literal_prefix(),
+    })
+}
+
+/// The sensitive paths when no policy lists its own.
+fn shipped_sensitive(home: Option<&AbsPath>) -> Vec<PathRule> {
+    let rule = |pattern, access| PathRule::built_in(pattern, access, "built-in: holds credentials");
+    default_sensitive_paths()
+        .iter()
+        .filter_map(|place| Some(rule(place.pattern(home)?, place.access()?)))
+        .collect()
+}
+
+/// Without a sandbox the network is the host's.
+fn open(network: NetworkProfile, policy: &Sourced<BasePolicy>) -> NetworkProfile {
+    NetworkProfile {
+        mode: Sourced::new(NetworkMode::Open, policy.origin.clone()),
+        allow: Vec::new(),
+        block: Vec::new(),
+        ..network
+    }
+}
