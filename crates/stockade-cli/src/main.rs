@@ -1,2 +1,38 @@
-//! The stockade command.
-fn main() {}
+//! The `stockade` command: flags, printing, exit codes. What it does lives in the libraries.
+//!
+//! The path of one run is the order of the modules: [`args`] is what was typed, [`resolve`] what
+//! it means here, [`commands`] do it, [`output`] prints it, [`exit`] says how it ended.
+
+mod args;
+mod commands;
+mod exit;
+mod failure;
+mod output;
+mod resolve;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Cli;
+
+fn main() -> ExitCode {
+    // Before anything else: as a helper this program must stay small, fast and single-threaded.
+    #[cfg(target_os = "linux")]
+    if let Some(code) = stockade_linux::probe::dispatch(std::env::args_os()) {
+        return ExitCode::from(code);
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(refusal) => return commands::usage(&refusal),
+    };
+    let format = cli.command.format();
+    match commands::run(cli.command) {
+        Ok(exit) => exit.into(),
+        Err(failure) if failure.is_broken_pipe() => exit::Exit::Success.into(),
+        Err(failure) => {
+            output::failure(&failure, format);
+            failure.exit.into()
+        }
+    }
+}

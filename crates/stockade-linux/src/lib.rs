@@ -26,6 +26,7 @@ mod mediator;
 mod mounts;
 mod namespaces;
 pub mod plan;
+pub mod probe;
 pub mod seccomp;
 mod spawn;
 mod stage;

@@ -11,6 +11,7 @@
 pub(crate) mod interface;
 pub(crate) mod memory;
 pub(crate) mod mount;
+pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod seccomp;
 pub(crate) mod signal;

@@ -1,0 +1,69 @@
+//! `stockade run`: a command, confined by the merged policy.
+
+use std::ffi::{OsStr, OsString};
+use std::process::Command;
+
+use stockade_policy::profile::{BasePolicy, Profile};
+
+use crate::args::RunArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::resolve::Place;
+
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let place = Place::enter(args.policy.cwd.as_deref())?;
+    let profile = place.profile(&args.policy)?;
+    if !args.quiet {
+        let format = Format::of(args.output.json);
+        for warning in &profile.warnings {
+            output::warn(warning, format);
+        }
+    }
+    let (program, arguments) = args
+        .command
+        .split_first()
+        .ok_or_else(|| Failure::text(Exit::Usage, "no command was given"))?;
+    if profile.base_policy.value == BasePolicy::DangerFullAccess {
+        return execute(program, arguments, &profile);
+    }
+    Err(Failure::text(
+        Exit::NotSetUp,
+        format!(
+            "the policy `{}` can't be enforced: this build has no engine",
+            profile.base_policy.value
+        ),
+    )
+    .hint("`--danger-full-access` runs the command without any confinement"))
+}
+
+fn execute(program: &OsStr, arguments: &[OsString], profile: &Profile) -> Result<Exit, Failure> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    for variable in &profile.environment.set {
+        let variable = &variable.value;
+        command.env(variable.name().as_os_str(), variable.value());
+    }
+    become_it(command).map_err(|error| not_started(program, error))
+}
+
+/// Replaces this program: signals, terminal and exit code are then the command's own.
+#[cfg(unix)]
+fn become_it(mut command: Command) -> std::io::Result<Exit> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec())
+}
+
+#[cfg(not(unix))]
+fn become_it(mut command: Command) -> std::io::Result<Exit> {
+    command.status().map(Exit::of)
+}
+
+fn not_started(program: &OsStr, error: std::io::Error) -> Failure {
+    let exit = match error.kind() {
+        std::io::ErrorKind::NotFound => Exit::NotFound,
+        _ => Exit::NotExecutable,
+    };
+    let what = format!("can't execute `{}`", program.display());
+    Failure::new(exit, anyhow::Error::new(error).context(what))
+}
