@@ -7,10 +7,6 @@
 use std::process::{ExitCode, ExitStatus};
 
 /// Why the program ends.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the engine tells how a confined command ended")
-)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// The command ended by itself with this code.

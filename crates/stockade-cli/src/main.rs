@@ -19,6 +19,11 @@ use crate::args::Cli;
 fn main() -> ExitCode {
     // Before anything else: as a helper this program must stay small, fast and single-threaded.
     #[cfg(target_os = "linux")]
+    if stockade_linux::helper::is_requested() {
+        let code = stockade_linux::helper::main();
+        return u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from);
+    }
+    #[cfg(target_os = "linux")]
     if let Some(code) = stockade_linux::probe::dispatch(std::env::args_os()) {
         return ExitCode::from(code);
     }

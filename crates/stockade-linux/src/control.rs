@@ -26,6 +26,8 @@ pub(crate) enum Report {
     Failed(Failure),
     /// The command was executed.
     Started,
+    /// The command was stopped, as by Ctrl-Z.
+    Stopped,
     /// The launcher's end of the command's terminal.
     Terminal(OwnedFd),
     /// What the sandbox used in all; the last message.
@@ -42,6 +44,7 @@ const STARTED: u8 = 3;
 const TERMINAL: u8 = 4;
 const USED: u8 = 5;
 const DENIED: u8 = 6;
+const STOPPED: u8 = 7;
 
 /// From the launcher to pid 1.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +89,7 @@ impl Report {
                 failure.encode(&mut message);
             }
             Self::Started => message.push(STARTED),
+            Self::Stopped => message.push(STOPPED),
             Self::Terminal(terminal) => {
                 message.push(TERMINAL);
                 fd = Some([terminal.as_fd()]);
@@ -150,6 +154,7 @@ impl Report {
             EXITED => Self::Exited(i32::from_ne_bytes(take(&mut rest)?)),
             FAILED => Self::Failed(Failure::decode(rest)?),
             STARTED => Self::Started,
+            STOPPED => Self::Stopped,
             TERMINAL => Self::Terminal(fd?),
             USED => Self::Used {
                 user_micros: u64::from_ne_bytes(take(&mut rest)?),

@@ -28,11 +28,13 @@ mod namespaces;
 pub mod plan;
 pub mod probe;
 pub mod seccomp;
+mod signals;
 mod spawn;
 mod stage;
 mod sys;
 
 pub use mediator::{Denial, Operation};
 pub use plan::LinuxPlan;
-pub use spawn::{Outcome, Running, SpawnError, Usage, spawn};
+pub use signals::Signals;
+pub use spawn::{Outcome, Running, SpawnError, Usage, inherited_descriptor, spawn};
 pub use stage::Stage;

@@ -30,6 +30,7 @@ pub struct Running {
     exited: Option<i32>,
     used: Usage,
     denials: Vec<Denial>,
+    stopped: bool,
 }
 
 /// How a sandbox ended.
@@ -76,6 +77,14 @@ pub enum SpawnError {
         /// Why.
         source: io::Error,
     },
+}
+
+/// A copy of a descriptor that this program inherited, for handing it on to a command.
+///
+/// # Errors
+/// If there is no such descriptor.
+pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
+    sys::process::inherited_descriptor(number)
 }
 
 /// Starts the command of `plan` in its sandbox and waits until it was executed.
@@ -135,6 +144,7 @@ pub fn spawn(
         exited: None,
         used: Usage::default(),
         denials: Vec::new(),
+        stopped: false,
     };
     drop((helper_control, helper_life));
     running.await_start()?;
@@ -185,10 +195,16 @@ impl Running {
                 };
             }
             Some(Report::Failed(_) | Report::Started) => {}
+            Some(Report::Stopped) => self.stopped = true,
             Some(Report::Terminal(terminal)) => self.terminal = Some(terminal),
             None => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Whether the command was stopped (Ctrl-Z) since this was last asked.
+    pub fn take_stopped(&mut self) -> bool {
+        std::mem::take(&mut self.stopped)
     }
 
     /// Becomes readable when [`Running::hear`] has something to hear.
@@ -225,7 +241,7 @@ impl Running {
                     return Err(failure.into());
                 }
                 Some(Report::Denied(denial)) => self.denials.push(denial),
-                Some(Report::Exited(_) | Report::Used { .. }) => {}
+                Some(Report::Exited(_) | Report::Stopped | Report::Used { .. }) => {}
                 None => return Err(SpawnError::Lost),
             }
         }

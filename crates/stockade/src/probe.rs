@@ -24,6 +24,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+/// The controllers that limits can use here, and where their groups are made.
+#[cfg(target_os = "linux")]
+pub(crate) fn usable_controllers() -> Vec<Controller> {
+    cgroup::probe().controllers
+}
+
 /// Everything that was tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

@@ -11,30 +11,41 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::resolve::Place;
 
+#[cfg(target_os = "linux")]
+mod confined;
+
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let place = Place::enter(args.policy.cwd.as_deref())?;
     let profile = place.profile(&args.policy)?;
-    if !args.quiet {
-        let format = Format::of(args.output.json);
-        for warning in &profile.warnings {
-            output::warn(warning, format);
-        }
-    }
     let (program, arguments) = args
         .command
         .split_first()
         .ok_or_else(|| Failure::text(Exit::Usage, "no command was given"))?;
     if profile.base_policy.value == BasePolicy::DangerFullAccess {
+        warn(args, &profile.warnings);
         return execute(program, arguments, &profile);
     }
+    #[cfg(target_os = "linux")]
+    return confined::run(args, &place, &profile);
+    #[cfg(not(target_os = "linux"))]
     Err(Failure::text(
         Exit::NotSetUp,
         format!(
-            "the policy `{}` can't be enforced: this build has no engine",
+            "the policy `{}` can't be enforced: there is no engine for this system yet",
             profile.base_policy.value
         ),
     )
     .hint("`--danger-full-access` runs the command without any confinement"))
+}
+
+/// What the user should know before the command speaks.
+fn warn(args: &RunArgs, warnings: &[String]) {
+    if args.quiet {
+        return;
+    }
+    for warning in warnings {
+        output::warn(warning, Format::of(args.output.json));
+    }
 }
 
 fn execute(program: &OsStr, arguments: &[OsString], profile: &Profile) -> Result<Exit, Failure> {

@@ -48,13 +48,17 @@ fn install_filter(plan: &LinuxPlan, filter: &Program, exchange: &Exchange) -> Re
 }
 
 fn prepare(terminal: Option<OwnedFd>) -> Result<(), Failure> {
-    rustix::process::setsid().at(Stage::NewSession)?;
-    if let Some(terminal) = terminal {
-        sys::process::take_terminal(terminal.as_fd()).at(Stage::Terminal)?;
-        rustix::stdio::dup2_stdin(&terminal).at(Stage::Terminal)?;
-        rustix::stdio::dup2_stdout(&terminal).at(Stage::Terminal)?;
-        rustix::stdio::dup2_stderr(&terminal).at(Stage::Terminal)?;
-    }
+    let Some(terminal) = terminal else {
+        rustix::process::setsid().at(Stage::NewSession)?;
+        return sys::signal::restore_defaults().at(Stage::Signals);
+    };
+    rustix::process::setpgid(None, None).at(Stage::NewSession)?;
+    // Taking the foreground from the background raises SIGTTOU, which would stop us.
+    sys::signal::catch(&[libc::SIGTTOU]).at(Stage::Signals)?;
+    rustix::termios::tcsetpgrp(&terminal, rustix::process::getpid()).at(Stage::Terminal)?;
+    rustix::stdio::dup2_stdin(&terminal).at(Stage::Terminal)?;
+    rustix::stdio::dup2_stdout(&terminal).at(Stage::Terminal)?;
+    rustix::stdio::dup2_stderr(&terminal).at(Stage::Terminal)?;
     sys::signal::restore_defaults().at(Stage::Signals)
 }
 
@@ -125,6 +129,7 @@ pub(super) fn make_terminal(control: BorrowedFd<'_>) -> Result<OwnedFd, Failure>
     rustix::pty::unlockpt(&launcher_end).at(Stage::Terminal)?;
     let name = rustix::pty::ptsname(&launcher_end, Vec::new()).at(Stage::Terminal)?;
     let command_end = rustix::fs::open(&name, flags, Mode::empty()).at(Stage::Terminal)?;
+    sys::process::take_terminal(command_end.as_fd()).at(Stage::Terminal)?;
     Report::Terminal(launcher_end)
         .send(control)
         .at(Stage::Terminal)?;

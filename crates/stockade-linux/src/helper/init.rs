@@ -49,6 +49,9 @@ fn start(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> Result<R
     rustix::process::chdir(plan.command.cwd.as_path())
         .at_path(Stage::WorkingDirectory, plan.command.cwd.as_path())?;
     let terminal = if plan.terminal {
+        // The terminal is pid 1's, so that the command's process group has a parent in its
+        // session: an orphaned group can't be stopped with Ctrl-Z (setpgid(2)).
+        rustix::process::setsid().at(Stage::NewSession)?;
         Some(command::make_terminal(control)?)
     } else {
         None
@@ -130,8 +133,11 @@ fn supervise(command: Running, plan: &LinuxPlan, control: BorrowedFd<'_>) -> io:
         }
         if signalled {
             while sys::signal::next(signals.as_fd())?.is_some() {}
-            if let Some(status) = reap(command.pid)? {
-                return Report::Exited(status).send(control);
+            for event in reap(command.pid)? {
+                match event {
+                    Event::Ended(status) => return Report::Exited(status).send(control),
+                    Event::Stopped => Report::Stopped.send(control)?,
+                }
             }
         }
         if requested {
@@ -144,17 +150,27 @@ fn supervise(command: Running, plan: &LinuxPlan, control: BorrowedFd<'_>) -> io:
     }
 }
 
-/// Collects every ended child; the command's status if it is among them.
-fn reap(command: Pid) -> io::Result<Option<i32>> {
-    let mut ended = None;
+/// What happened to the command.
+enum Event {
+    Ended(i32),
+    Stopped,
+}
+
+/// Collects every child that ended or stopped; what happened to the command among them.
+fn reap(command: Pid) -> io::Result<Vec<Event>> {
+    let mut events = Vec::new();
     loop {
         match sys::process::wait(-1, false) {
             Ok(Some(child)) if child.pid == command.as_raw_nonzero().get() => {
-                ended = Some(child.status);
+                events.push(if child.is_stopped() {
+                    Event::Stopped
+                } else {
+                    Event::Ended(child.status)
+                });
             }
             Ok(Some(_)) => {}
-            Ok(None) => return Ok(ended),
-            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(ended),
+            Ok(None) => return Ok(events),
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(events),
             Err(error) => return Err(error),
         }
     }

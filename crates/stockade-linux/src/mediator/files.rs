@@ -156,8 +156,12 @@ impl Mediator<'_> {
         let Some(path) = &object.path else {
             return Ok(());
         };
-        let kind = if writes { Kind::Write } else { Kind::Read };
-        self.judge(caller, Operation::Open, kind, path)
+        let (operation, kind) = if writes {
+            (Operation::Open, Kind::Write)
+        } else {
+            (Operation::Read, Kind::Read)
+        };
+        self.judge(caller, operation, kind, path)
     }
 
     /// Opens what was judged; none if a helper answers once it is open.

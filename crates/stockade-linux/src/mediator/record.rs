@@ -51,6 +51,8 @@ pub enum Operation {
     MakeNode = 7,
     /// Opening a file that exists.
     Open = 8,
+    /// Opening a file for reading only.
+    Read = 11,
     /// Removing a name.
     Remove = 9,
     /// Renaming.
@@ -58,7 +60,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Bind,
         Self::Connect,
         Self::Create,
@@ -67,6 +69,7 @@ impl Operation {
         Self::MakeLink,
         Self::MakeNode,
         Self::Open,
+        Self::Read,
         Self::Remove,
         Self::Rename,
     ];
@@ -89,6 +92,7 @@ impl fmt::Display for Operation {
             Self::MakeLink => "link",
             Self::MakeNode => "mknod",
             Self::Open => "open",
+            Self::Read => "read",
             Self::Remove => "remove",
             Self::Rename => "rename",
         })

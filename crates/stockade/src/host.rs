@@ -1,0 +1,149 @@
+//! What the paths of a profile are on this machine: looked at once, before planning.
+//!
+//! Rules are about names, mounts about what the names lead to. A link on the way is followed for
+//! denials (what must not be read must not be read by any name) and for grants only where the
+//! sandbox could not have planted it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use stockade_policy::profile::Profile;
+use stockade_rules::{AbsPath, Pattern};
+
+use crate::probe::Controller;
+
+/// Facts that planning needs.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// What each path of a rule leads to.
+    paths: HashMap<AbsPath, Found>,
+    /// Landlock's ABI; 0 where there is none.
+    pub(crate) landlock: u32,
+    /// Whether the caller is root, whom per-user limits do not bind.
+    pub(crate) root: bool,
+    /// Where control groups can be made, and what they limit.
+    pub(crate) controllers: Vec<Controller>,
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing.
+    Missing,
+    /// Something, at its real path.
+    Present {
+        real: AbsPath,
+        kind: Kind,
+        /// Directories in which links were followed on the way.
+        links: Vec<AbsPath>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Directory,
+    File,
+}
+
+impl Host {
+    /// Looks at everything that `profile` names.
+    pub(crate) fn look(profile: &Profile) -> Self {
+        let mut paths = HashMap::new();
+        let named = profile.rules.iter().filter_map(|rule| match &rule.pattern {
+            Pattern::Subtree(path) => Some(path),
+            Pattern::Glob(_) => None,
+        });
+        let sockets = profile.network.unix.iter().map(|socket| &socket.value);
+        for path in named.chain(sockets).chain([&profile.cwd]) {
+            if !paths.contains_key(path) {
+                paths.insert(path.clone(), find(path));
+            }
+        }
+        Self {
+            paths,
+            landlock: stockade_linux::probe::landlock_abi().unwrap_or(0),
+            root: rustix::process::geteuid().is_root(),
+            controllers: Vec::new(),
+        }
+    }
+
+    /// Looks for places to make control groups in; only runs with such limits pay for it.
+    pub(crate) fn look_for_cgroups(&mut self) {
+        self.controllers = crate::probe::usable_controllers();
+    }
+
+    /// What a path leads to.
+    pub(crate) fn find(&self, path: &AbsPath) -> Found {
+        self.paths.get(path).cloned().unwrap_or_else(|| find(path))
+    }
+}
+
+/// Follows links one by one, so that each is known.
+fn find(path: &AbsPath) -> Found {
+    let mut links = Vec::new();
+    match resolve(path.as_path(), &mut links) {
+        Ok((real, metadata)) => match AbsPath::new(real) {
+            Ok(real) => {
+                let kind = if metadata.is_dir() {
+                    Kind::Directory
+                } else {
+                    Kind::File
+                };
+                Found::Present { real, kind, links }
+            }
+            Err(_) => Found::Missing,
+        },
+        // What can't be looked up by the user can't be by the command either.
+        Err(_) => Found::Missing,
+    }
+}
+
+/// As many links as the kernel follows.
+const MAX_LINKS: usize = 40;
+
+fn resolve(path: &Path, links: &mut Vec<AbsPath>) -> io::Result<(PathBuf, fs::Metadata)> {
+    // Most paths have no links at all: one call tells.
+    let mut real = PathBuf::from("/");
+    let mut left: Vec<PathBuf> = parts(path);
+    let mut metadata = fs::symlink_metadata("/")?;
+    while let Some(part) = left.pop() {
+        if part.as_os_str() == ".." {
+            real.pop();
+            continue;
+        }
+        let next = real.join(&part);
+        metadata = fs::symlink_metadata(&next)?;
+        if !metadata.is_symlink() {
+            real = next;
+            continue;
+        }
+        if links.len() == MAX_LINKS {
+            return Err(io::Error::from_raw_os_error(
+                rustix::io::Errno::LOOP.raw_os_error(),
+            ));
+        }
+        links.extend(AbsPath::new(&real).ok());
+        let target = fs::read_link(&next)?;
+        if target.is_absolute() {
+            real = PathBuf::from("/");
+        }
+        left.extend(parts(&target));
+    }
+    if metadata.is_symlink() {
+        metadata = fs::symlink_metadata(&real)?;
+    }
+    Ok((real, metadata))
+}
+
+/// The components below the root, last one first.
+fn parts(path: &Path) -> Vec<PathBuf> {
+    use std::path::Component;
+    let parts = path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(PathBuf::from(name)),
+        Component::ParentDir => Some(PathBuf::from("..")),
+        _ => None,
+    });
+    parts.collect::<Vec<_>>().into_iter().rev().collect()
+}

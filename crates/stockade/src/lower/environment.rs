@@ -1,0 +1,69 @@
+//! The command's environment.
+
+use std::path::Path;
+
+use stockade_linux::plan::Text;
+use stockade_policy::profile::Profile;
+
+use crate::plan::{PlanError, Spec};
+
+pub(super) struct Environment {
+    pub(super) entries: Vec<Text>,
+    /// Names that were not handed on.
+    pub(super) removed: Vec<String>,
+}
+
+/// Where temporary files go inside, whatever the host's `TMPDIR` says.
+const TEMPORARY: &str = "/tmp";
+/// What the shells assume when nobody says.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+pub(super) fn lower(
+    profile: &Profile,
+    spec: &Spec,
+    own_network: bool,
+) -> Result<Environment, PlanError> {
+    let roots: Vec<&Path> = profile.writable_roots.iter().map(AsRef::as_ref).collect();
+    let request = profile
+        .environment
+        .request()
+        .map_err(PlanError::Environment)?
+        .with_markers("native", own_network, &roots);
+    let mut built = request.build(spec.env.iter().cloned());
+    let stated = |name: &str| {
+        profile
+            .environment
+            .set
+            .iter()
+            .any(|set| set.value.name().as_os_str() == name)
+    };
+    for name in ["TMPDIR", "TEMP", "TMP"] {
+        if built.env.contains_key(std::ffi::OsStr::new(name)) && !stated(name) {
+            built.env.insert(name.into(), TEMPORARY.into());
+        }
+    }
+    // It lies below /run, which is hidden.
+    if !stated("XDG_RUNTIME_DIR") {
+        built.env.remove(std::ffi::OsStr::new("XDG_RUNTIME_DIR"));
+    }
+    built
+        .env
+        .entry("PATH".into())
+        .or_insert_with(|| DEFAULT_PATH.into());
+    let entries = built
+        .env
+        .iter()
+        .map(|(name, value)| {
+            let mut entry = name.clone();
+            entry.push("=");
+            entry.push(value);
+            super::text(entry)
+        })
+        .collect::<Result<_, _>>()?;
+    let removed = built
+        .removed
+        .iter()
+        .map(|note| note.name.to_string_lossy().into_owned())
+        .collect();
+    Ok(Environment { entries, removed })
+}

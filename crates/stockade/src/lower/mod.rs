@@ -1,0 +1,214 @@
+//! From profile, command and host to plan. Pure: everything that is looked at is in `Host`.
+
+mod environment;
+pub(crate) mod limits;
+mod mounts;
+mod rules;
+
+use stockade_linux::plan::{self, Command, LinuxPlan, Text};
+use stockade_linux::seccomp::{Arch, Mediation, ProfileKind, ProfileOptions};
+use stockade_policy::profile::{Backend, Clause, Level, NetworkMode, Profile, SeccompMode};
+use stockade_rules::{Access, Pattern};
+
+use crate::host::Host;
+use crate::plan::{ExecPlan, PlanError, Spec};
+use crate::report::{ClauseReport, Enforcement};
+
+pub(crate) fn lower(profile: &Profile, spec: &Spec, host: &Host) -> Result<ExecPlan, PlanError> {
+    choose_backend(profile)?;
+    let own_network = network(profile)?;
+    let mut warnings = profile.warnings.clone();
+    let rules = rules::real(profile, host, &mut warnings);
+    let view = mounts::lower(profile, &rules, host)?;
+    let reads = denies_reads_by_pattern(&rules);
+    let environment = environment::lower(profile, spec, own_network)?;
+    let (rlimits, cgroup, limits_report) = limits::lower(profile, host);
+
+    let mut enforcement = clauses(profile, host, own_network);
+    enforcement.push(limits_report);
+    enforcement.sort_by_key(|report| report.clause);
+    check(profile, &enforcement)?;
+
+    let linux = LinuxPlan {
+        command: Command {
+            argv: spec.argv.iter().map(text).collect::<Result<_, _>>()?,
+            env: environment.entries,
+            cwd: view.cwd,
+        },
+        own_network,
+        root: view.root,
+        mounts: view.mounts,
+        rlimits,
+        cgroup,
+        landlock: (host.landlock > 0).then_some(plan::Landlock {
+            abi: host.landlock,
+            writable: view.writable,
+            devices: view.devices,
+        }),
+        seccomp: filter(profile, reads)?,
+        mediation: Some(plan::Mediation {
+            rules: view.rules,
+            unix_sockets: rules::sockets(profile, host),
+            private: view.private,
+            git_configs: rules::git_configs(profile),
+        }),
+        nested_namespaces: profile.danger_nested_namespaces.value,
+        keep_descriptors: spec.keep_descriptors.clone(),
+        terminal: spec.terminal,
+    };
+    if linux.command.argv.is_empty() {
+        return Err(PlanError::Empty);
+    }
+    Ok(ExecPlan {
+        backend: Backend::Native,
+        enforcement,
+        removed_env: environment.removed,
+        warnings,
+        wall_time: profile.limits.wall_time(),
+        output: profile.limits.output(),
+        linux,
+    })
+}
+
+fn choose_backend(profile: &Profile) -> Result<(), PlanError> {
+    if let Some(backend) = &profile.backend
+        && backend.value != Backend::Native
+    {
+        return Err(PlanError::Backend(backend.value));
+    }
+    match profile.level.value {
+        Level::Default | Level::Enhanced => Ok(()),
+        level => Err(PlanError::Level { level }),
+    }
+}
+
+/// Whether the sandbox gets a network of its own.
+fn network(profile: &Profile) -> Result<bool, PlanError> {
+    let network = &profile.network;
+    if let Some(port) = network.expose.iter().chain(&network.host_port).next() {
+        return Err(PlanError::Port(port.value));
+    }
+    match network.mode.value {
+        NetworkMode::Off => Ok(true),
+        // An empty list allows nothing, which needs no proxy.
+        NetworkMode::Allowlist if network.allow.is_empty() => Ok(true),
+        NetworkMode::Allowlist => Err(PlanError::Allowlist),
+        NetworkMode::Open => Ok(false),
+    }
+}
+
+/// Patterns whose reading is denied can't be mounts: the mediator must see every open.
+fn denies_reads_by_pattern(rules: &stockade_rules::RuleSet) -> bool {
+    rules.iter().any(|rule| {
+        matches!(rule.pattern, Pattern::Glob(_))
+            && matches!(rule.access, Access::Deny | Access::DenyRead)
+    })
+}
+
+fn filter(
+    profile: &Profile,
+    reads: bool,
+) -> Result<stockade_linux::seccomp::FilterSpec, PlanError> {
+    let mut options = ProfileOptions::native();
+    options.kind = match profile.seccomp.mode.value {
+        SeccompMode::Strict => ProfileKind::Strict,
+        SeccompMode::Permissive => ProfileKind::Permissive,
+        SeccompMode::Logging => ProfileKind::Logging,
+    };
+    options.extra_blocked = profile
+        .seccomp
+        .block
+        .iter()
+        .map(|name| name.value.as_str().to_owned())
+        .collect();
+    options.allow_namespaces = profile.danger_nested_namespaces.value;
+    // A debugger can do more harm than good where the level asks for the smallest surface.
+    options.allow_debug = profile.level.value < Level::Enhanced;
+    options.mediation = Some(Mediation {
+        reads,
+        attributes: false,
+        unix_sockets: true,
+    });
+    let arch = Arch::native().ok_or(PlanError::Architecture)?;
+    options.filter(arch).map_err(PlanError::Seccomp)
+}
+
+/// What holds, by what.
+fn clauses(profile: &Profile, host: &Host, own_network: bool) -> Vec<ClauseReport> {
+    let full = |clause, mechanism: &str| ClauseReport::full(clause, mechanism);
+    let landlock = if host.landlock > 0 {
+        " and Landlock"
+    } else {
+        ""
+    };
+    let mut reports = vec![
+        full(Clause::FsRead, "mounts; the mediator for patterns"),
+        full(Clause::FsWrite, &format!("read-only mounts{landlock}")),
+        full(Clause::Names, "the mediator"),
+        full(Clause::Devices, "a /dev of its own"),
+        full(Clause::Processes, "pid namespace"),
+        full(Clause::Environment, "allowlist"),
+        ClauseReport::partly_if(
+            profile.danger_nested_namespaces.value,
+            Clause::Privileges,
+            "no capabilities, no_new_privs, namespace limit",
+            "the command may make user namespaces of its own",
+        ),
+        ClauseReport::partly_if(
+            profile.seccomp.mode.value == SeccompMode::Logging,
+            Clause::Seccomp,
+            "seccomp filter",
+            "refusals are only logged",
+        ),
+    ];
+    reports.push(if own_network {
+        full(Clause::Network, "network namespace with a loopback only")
+    } else {
+        full(Clause::Network, "open by policy")
+    });
+    let ipc = "ipc namespace, hidden sockets, the mediator for Unix sockets";
+    reports.push(ClauseReport::partly_if(
+        !own_network && host.landlock < 6,
+        Clause::Ipc,
+        ipc,
+        "abstract sockets of the host are reachable before Landlock ABI 6",
+    ));
+    reports
+}
+
+/// Refuses what would not hold, unless that was asked for.
+fn check(profile: &Profile, reports: &[ClauseReport]) -> Result<(), PlanError> {
+    for report in reports {
+        if report.enforcement == Enforcement::Full {
+            continue;
+        }
+        let reason = report.gap.clone().unwrap_or_default();
+        let clause = report.clause;
+        if profile
+            .require
+            .iter()
+            .any(|required| required.value == clause)
+        {
+            return Err(PlanError::Required {
+                clause,
+                enforcement: report.enforcement,
+                reason,
+            });
+        }
+        // What the user weakened by name is no surprise; limits are told apart in their own file.
+        let by_request = matches!(
+            clause,
+            Clause::Privileges | Clause::Seccomp | Clause::Limits
+        );
+        if !by_request && !profile.best_effort.value {
+            return Err(PlanError::Unenforced { clause, reason });
+        }
+    }
+    Ok(())
+}
+
+/// An argument or entry without NUL.
+fn text(text: impl AsRef<std::ffi::OsStr>) -> Result<Text, PlanError> {
+    let text = text.as_ref();
+    Text::new(text).ok_or_else(|| PlanError::Nul(text.to_owned()))
+}
