@@ -193,6 +193,13 @@ impl Case {
         self
     }
 
+    /// Many flags of every boxed command.
+    #[must_use]
+    pub fn flags(mut self, flags: impl IntoIterator<Item = Flag>) -> Self {
+        self.flags.extend(flags);
+        self
+    }
+
     /// A variable in the launcher's environment.
     #[must_use]
     pub fn env(mut self, name: &'static str, value: &'static str) -> Self {

@@ -76,8 +76,8 @@ pub enum Flag {
     Seccomp(String),
     /// `--git-config`: git configuration may change freely.
     GitConfig,
-    /// `--danger-nested-userns`: the command may make user namespaces of its own.
-    NestedUserns,
+    /// `--danger-nested-namespaces`: the command may make namespaces of its own.
+    NestedNamespaces,
     /// `--explain`
     Explain,
     /// `--report FILE`
@@ -167,7 +167,7 @@ impl Flag {
             Self::BestEffort => alone("--best-effort"),
             Self::Seccomp(profile) => with("--seccomp", profile),
             Self::GitConfig => alone("--git-config"),
-            Self::NestedUserns => alone("--danger-nested-userns"),
+            Self::NestedNamespaces => alone("--danger-nested-namespaces"),
             Self::Explain => alone("--explain"),
             Self::Report(file) => with("--report", file),
             Self::Json => alone("--json"),

@@ -41,6 +41,9 @@ pub fn judge(case: &Case, actor: &Actor, stage: &Stage, runner: &Runner) -> Resu
     if has_control(case, actor) {
         play(case, actor, stage, runner, Side::Control)?;
     }
+    if std::env::var_os("STOCKADE_TEST_CONTROLS").is_some() {
+        return Ok(());
+    }
     let boxed = play(case, actor, stage, runner, Side::Boxed);
     match (case.gap, boxed) {
         (None, result) => result,

@@ -31,6 +31,10 @@ pub enum Need {
     Allowlist,
     /// A host device node.
     Device(&'static str),
+    /// The machine's architecture.
+    Arch(&'static str),
+    /// A kernel setting below `/proc/sys` with this value.
+    Sysctl(&'static str, &'static str),
 }
 
 impl fmt::Display for Need {
@@ -45,6 +49,8 @@ impl fmt::Display for Need {
             Self::Lan => f.write_str("lan"),
             Self::Allowlist => f.write_str("allowlist"),
             Self::Device(path) => write!(f, "device:{path}"),
+            Self::Arch(name) => write!(f, "arch:{name}"),
+            Self::Sysctl(name, value) => write!(f, "sysctl:{name}={value}"),
         }
     }
 }
@@ -108,6 +114,12 @@ impl<'a> Prober<'a> {
                     &[&program, "run", "--allow", "a.test", "--", "/bin/true"],
                     actor,
                 )
+            }
+            Need::Arch(name) => if_so(std::env::consts::ARCH == name, "another architecture"),
+            Need::Sysctl(name, value) => {
+                let found = std::fs::read_to_string(Path::new("/proc/sys").join(name));
+                let found = found.unwrap_or_default();
+                if_so(found.trim() == value, &format!("it is {:?} here", found.trim()))
             }
             Need::Device(path) => if_so(Path::new(path).exists(), &format!("no {path}")),
         }

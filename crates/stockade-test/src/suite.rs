@@ -3,7 +3,7 @@
 //! `cargo test -p stockade-cli --test contract -- F02` runs one row; libtest's usual flags work.
 //! Environment: `STOCKADE_BIN` (program under test), `STOCKADE_DRIVER` (go through the library
 //! with this driver instead), `STOCKADE_REQUIRE` (needs that must be met), `STOCKADE_TEST_DIR`
-//! (where fixtures go).
+//! (where fixtures go), `STOCKADE_TEST_CONTROLS` (only the controls: do the attacks work here?).
 
 use std::fs;
 use std::io::Write as _;

@@ -12,8 +12,8 @@ steps, command = sys.argv[1:split], sys.argv[split + 1:]
 deadline = time.monotonic() + 15
 pid, master = pty.fork()
 if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
     os.execvp(command[0], command)
-fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
 seen = b''
 status = None
 
