@@ -94,6 +94,7 @@ pub struct Case {
     pub(crate) bound: Duration,
     pub(crate) gap: Option<&'static str>,
     pub(crate) cli_only: Option<&'static str>,
+    pub(crate) guarded: bool,
 }
 
 /// A case whose point is that something does not happen; it must have a leak and is on the ledger.
@@ -118,6 +119,7 @@ pub fn attack(id: &'static str, title: &'static str) -> Case {
         bound: Duration::from_secs(20),
         gap: None,
         cli_only: None,
+        guarded: false,
     }
 }
 
@@ -320,6 +322,14 @@ impl Case {
     #[must_use]
     pub fn known_gap(mut self, note: &'static str) -> Self {
         self.gap = Some(note);
+        self
+    }
+
+    /// Would harm the host if the sandbox did not hold: as root, the launcher itself is started in
+    /// mount, process and name namespaces of its own.
+    #[must_use]
+    pub fn guarded(mut self) -> Self {
+        self.guarded = true;
         self
     }
 

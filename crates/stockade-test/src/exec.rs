@@ -85,8 +85,8 @@ pub fn run(invocation: &Invocation, actor: &Actor) -> Result<Outcome, Failure> {
             Some(path) => Stdio::from(File::open(path).map_err(|e| told("stdin of", e))?),
             None => Stdio::null(),
         })
-        .stdout(File::create(&out).map_err(|e| told("stdout of", e))?)
-        .stderr(File::create(&err).map_err(|e| told("stderr of", e))?)
+        .stdout(actor.create(&out).map_err(|e| told("stdout of", e))?)
+        .stderr(actor.create(&err).map_err(|e| told("stderr of", e))?)
         .process_group(0);
     actor.apply(&mut command);
 

@@ -19,6 +19,9 @@ use crate::world::World;
 /// Put before Python attacks: system call numbers, raw calls, and one line of outcome for each.
 const PRELUDE: &str = include_str!("python/attack.py");
 
+/// See [`Case::guarded`].
+const GUARD: &str = "unshare -mupf --mount-proc --kill-child --";
+
 /// Marks a leak in a failure's text.
 const LEAK: &str = "LEAK";
 
@@ -99,12 +102,13 @@ fn enact(
     for text in &case.setup {
         script(&host_script(world, text), &world.actor).map_err(|e| format!("setup: {e}"))?;
     }
+    // Before the host side is up: a watch would hear the digest's own reading.
+    let roots = [world.project(), world.home(), world.outside()];
+    let before = Digest::of(roots.iter().map(std::path::PathBuf::as_path));
     let mut waiting = Vec::new();
     for host in &case.sides {
         waiting.push(HostSide::start(host, world)?);
     }
-    let roots = [world.project(), world.home(), world.outside()];
-    let before = Digest::of(roots.iter().map(std::path::PathBuf::as_path));
 
     let mut outcomes = Vec::new();
     for (index, step) in case.steps.iter().enumerate() {
@@ -223,7 +227,11 @@ fn invocation(
 ) -> Result<Invocation, Failure> {
     let flags: &[Flag] = step.flags.as_deref().unwrap_or(&case.flags);
     let prefix = match side {
-        Side::Boxed => runner.prefix(case.id, flags, world)?,
+        Side::Boxed => {
+            let guard = case.guarded && world.actor.role == Role::Root;
+            let guard = if guard { GUARD.split(' ').map(str::to_owned).collect() } else { vec![] };
+            [guard, runner.prefix(case.id, flags, world)?].concat()
+        }
         Side::Control => control_prefix(case, world),
     };
     let inner = match (&step.program, side, &case.control) {

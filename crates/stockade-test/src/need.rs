@@ -31,6 +31,8 @@ pub enum Need {
     Allowlist,
     /// A host device node.
     Device(&'static str),
+    /// Something that the suite prepares for all fixtures.
+    Shared(&'static str),
     /// The machine's architecture.
     Arch(&'static str),
     /// A kernel setting below `/proc/sys` with this value.
@@ -49,6 +51,7 @@ impl fmt::Display for Need {
             Self::Lan => f.write_str("lan"),
             Self::Allowlist => f.write_str("allowlist"),
             Self::Device(path) => write!(f, "device:{path}"),
+            Self::Shared(name) => write!(f, "shared:{name}"),
             Self::Arch(name) => write!(f, "arch:{name}"),
             Self::Sysctl(name, value) => write!(f, "sysctl:{name}={value}"),
         }
@@ -114,6 +117,10 @@ impl<'a> Prober<'a> {
                     &[&program, "run", "--allow", "a.test", "--", "/bin/true"],
                     actor,
                 )
+            }
+            Need::Shared(name) => {
+                let prepared = self.stage.shared.iter().any(|(word, _)| *word == name);
+                if_so(prepared, "it could not be prepared here")
             }
             Need::Arch(name) => if_so(std::env::consts::ARCH == name, "another architecture"),
             Need::Sysctl(name, value) => {

@@ -76,6 +76,18 @@ impl Role {
 }
 
 impl Actor {
+    /// Makes a file that belongs to this user: programs open `/dev/stdout` again.
+    ///
+    /// # Errors
+    /// If it can't be made or given away.
+    pub fn create(&self, path: &Path) -> io::Result<fs::File> {
+        let file = fs::File::create(path)?;
+        if self.foreign {
+            std::os::unix::fs::fchown(&file, Some(self.uid), Some(self.gid))?;
+        }
+        Ok(file)
+    }
+
     /// Makes the command run as this user. Dropping to it clears supplementary groups too.
     pub fn apply(&self, command: &mut Command) {
         if self.foreign {
@@ -89,6 +101,8 @@ impl Actor {
 pub struct Stage {
     /// Everything the suite makes is below this directory.
     pub dir: PathBuf,
+    /// What all fixtures share, by name.
+    pub shared: Vec<(&'static str, String)>,
     /// Who cases run as.
     pub actors: Vec<Actor>,
     counter: AtomicU32,
@@ -132,6 +146,7 @@ impl Stage {
         let lifeline = watcher.stdin.take();
         let mut stage = Self {
             dir,
+            shared: Vec::new(),
             actors: Vec::new(),
             counter: AtomicU32::new(0),
             watcher,

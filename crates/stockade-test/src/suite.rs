@@ -22,7 +22,7 @@ use crate::runner::Runner;
 use crate::stage::{Actor, Role, Stage, is_root, user_remains};
 
 /// Drives a pseudo-terminal from scripts; `@PTY@` in a launcher script.
-const PTY: &str = include_str!("python/pty.py");
+const PTY: &str = include_str!("python/terminal.py");
 
 /// A test of the suite itself, for instance against the ledger.
 pub type Check = fn(&[Case]) -> Result<(), Failure>;
@@ -34,6 +34,9 @@ pub struct Suite {
     pub program: PathBuf,
     /// Its cases.
     pub cases: Vec<Case>,
+    /// Prepares what all fixtures share in a directory of the stage, and names it: words for
+    /// scripts, and needs by [`Need::Shared`](crate::Need::Shared).
+    pub prepare: fn(&std::path::Path) -> Vec<(&'static str, String)>,
     /// Checks that need no sandbox, by name.
     pub checks: Vec<(&'static str, Check)>,
 }
@@ -58,9 +61,11 @@ fn conduct(suite: Suite, arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.list {
         return Ok(libtest_mimic::run(arguments, listing(&suite)).exit_code());
     }
-    let stage = Arc::new(Stage::set()?);
+    let mut stage = Stage::set()?;
+    stage.shared = (suite.prepare)(&stage.dir);
+    let stage = Arc::new(stage);
     let runner = Arc::new(choose_runner(&suite.program, &stage)?);
-    let path = stage.dir.join("pty.py");
+    let path = stage.dir.join("terminal.py");
     fs::write(&path, PTY).map_err(|e| format!("{}: {e}", path.display()))?;
     let before = Traces::now();
 

@@ -40,9 +40,10 @@ impl World {
             ("USER", actor.name.clone()),
             (
                 "PTY",
-                format!("/usr/bin/python3 {}/pty.py", stage.dir.display()),
+                format!("/usr/bin/python3 {}/terminal.py", stage.dir.display()),
             ),
         ]);
+        words.extend(stage.shared.iter().cloned());
         for (word, sub) in [
             ("BASE", ""),
             ("P", "p"),

@@ -84,21 +84,22 @@ os.chdir('@OUT@'); say('s.sock', 'chdir')
             .side(HostSide::UnixStream("@OUT@/s.sock"))
             .python(
                 r"
-import threading
+import mmap
 # A server of one's own at a path of the same length: allowed, and then it is not that path.
 os.mkdir('/tmp/@ID@'); outside = b'@OUT@/s.sock'
 inside = b'/tmp/@ID@/'; inside += b's' * (len(outside) - len(inside))
 server = socket.socket(socket.AF_UNIX); server.bind(inside); server.listen(4096)
-address = ctypes.create_string_buffer(struct.pack('H', 1) + inside + b'\0')
-stop = False
-def flip():
-    while not stop:
-        address[2:2 + len(outside)] = outside; address[2:2 + len(inside)] = inside
-thread = threading.Thread(target=flip); thread.start()
+page, size = mmap.mmap(-1, 4096), 2 + len(inside) + 1
+page[0:size] = struct.pack('H', 1) + inside + b'\0'
+address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+pid = os.fork()
+if pid == 0:
+    while True:
+        page[2:size - 1] = outside; page[2:size - 1] = inside
 for _ in range(3000):
     s = socket.socket(socket.AF_UNIX); s.setblocking(False)
-    _libc.connect(s.fileno(), address, len(address)); s.close()
-stop = True; thread.join()
+    _libc.connect(s.fileno(), ctypes.c_void_p(address), size); s.close()
+os.kill(pid, 9); os.waitpid(pid, 0)
 import shutil; shutil.rmtree('/tmp/@ID@')
 ",
             )

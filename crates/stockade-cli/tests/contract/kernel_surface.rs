@@ -59,6 +59,7 @@ fn namespaces() -> Vec<Case> {
     let ssh_setup = "mkdir @HOME@/.ssh; echo @SECRET@ > @HOME@/.ssh/id_rsa";
     vec![
         attack("X01", "detach overmounts from a nested user namespace, then write")
+            .guarded()
             .needs(Need::Userns)
             .flag(hooks())
             .setup("mkdir -p .git/hooks")
@@ -66,6 +67,7 @@ fn namespaces() -> Vec<Case> {
             .leak(prints("unshare=OK"))
             .leak(host("test -e .git/hooks/pre-commit")),
         attack("X01b", "the same, known to pass through a sandbox made of mounts alone")
+            .guarded()
             .needs(Need::Userns)
             .needs(Need::Tool("bwrap"))
             .flag(hooks())
@@ -74,12 +76,14 @@ fn namespaces() -> Vec<Case> {
             .control(Control::Behind("bwrap --dev-bind / / --ro-bind @P@/.git/hooks @P@/.git/hooks --"))
             .leak(host("test -e .git/hooks/pre-commit")),
         attack("X02", "detach overmounts from a nested user namespace, then read")
+            .guarded()
             .needs(Need::Userns)
             .flag(ssh())
             .setup(ssh_setup)
             .python(detach("@HOME@", READ))
             .leak(prints("@SECRET@")),
         attack("X02b", "the same, known to pass through a sandbox made of mounts alone")
+            .guarded()
             .needs(Need::Userns)
             .needs(Need::Tool("bwrap"))
             .flag(ssh())
@@ -88,15 +92,16 @@ fn namespaces() -> Vec<Case> {
             .control(Control::Behind("bwrap --dev-bind / / --tmpfs @HOME@/.ssh --"))
             .leak(prints("@SECRET@")),
         attack("X04", "the calls that change mounts")
+            .guarded()
             .needs(Need::Userns)
             .setup("mkdir mnt")
             .python(
                 r"
 target = b'@P@/mnt'
 attempt('fsopen', b'tmpfs', 0)
-tree = attempt('open_tree', AT_FDCWD, b'/', 1)
+tree = attempt('open_tree', AT_FDCWD, b'/', 0x8001)
 attempt('mount', b'tmpfs', target, b'tmpfs', 0, None)
-attempt('mount_setattr', AT_FDCWD, target, 0, struct.pack('QQQQ', 1, 0, 0, 0), 32)
+attempt('mount_setattr', AT_FDCWD, target, 0, struct.pack('QQQQ', 2, 0, 0, 0), 32)
 trying('mkdir', lambda: (os.mkdir('mnt/old'), os.mkdir('mnt/at')))
 attempt('move_mount', tree, b'', AT_FDCWD, b'@P@/mnt/at', 4)
 attempt('fspick', AT_FDCWD, target, 0)
@@ -171,6 +176,7 @@ tell('upper', call('unshare', CLONE_NEWUSER | (1 << 40)))
             .leak(prints("setns=OK"))
             .control(Control::RootOnly("nobody else may join the host's", None)),
         attack("X08", "unmount /proc")
+            .guarded()
             .needs(Need::Userns)
             .setup(OWN_INIT_SETUP)
             .python("attempt('umount2', b'/proc', MNT_DETACH)")
@@ -183,6 +189,7 @@ tell('upper', call('unshare', CLONE_NEWUSER | (1 << 40)))
 fn processes() -> Vec<Case> {
     vec![
         attack("X07", "trace and rewrite process 1")
+            .guarded()
             .needs(Need::Userns)
             .setup(OWN_INIT_SETUP)
             .python(
@@ -340,6 +347,7 @@ for name, args in (('kexec_load', (0, 0, None, 0)), ('init_module', (None, 0, No
             .cleanup("/usr/bin/python3 -c \"import ctypes; ctypes.CDLL('librt.so.1').mq_unlink(b'/@ID@')\"")
             .leak(prints("queue open")),
         attack("X17c", "the host's name")
+            .guarded()
             .needs(Need::Userns)
             .python("attempt('sethostname', b'evil', 4)")
             .control(Control::Behind("unshare -Uru"))

@@ -60,6 +60,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 "ls /tmp /run /dev/shm > @W@/before; @RUN@ sh -c 'echo @MARK@; mkdir /tmp/@ID@; echo > /dev/shm/@ID@'
                  ls /tmp /run /dev/shm > @W@/after",
             )
+            .cleanup("rm -rf /tmp/@ID@ /dev/shm/@ID@")
             .boxed(host("! grep -q @ID@ @W@/after"))
             .boxed(host("! diff @W@/before @W@/after | grep -qi '^> .*stockade'")),
     ]

@@ -50,6 +50,7 @@ fn main() -> ExitCode {
     stockade_test::main(Suite {
         program: env!("CARGO_BIN_EXE_stockade").into(),
         cases: cases.into_iter().flatten().collect(),
+        prepare: |_| Vec::new(),
         checks: vec![("ledger", ledger_lists_the_same_attacks)],
     })
 }

@@ -59,18 +59,13 @@ trying('setxattr', lambda: os.setxattr('f', 'security.capability', value))
             )
             .leak(prints("setxattr=OK"))
             .control(Control::RootOnly("nobody else may set file capabilities", None)),
-        attack("U06", "raise the limits that were set")
-            .only(Role::Root, "nobody else may raise a hard limit")
+        attack("U06", "take more than a fair share of the processor")
+            .only(Role::Root, "nobody else may raise a priority")
             .python(
                 r"
-import resource
-soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
-resource.setrlimit(resource.RLIMIT_NICE, (0, 0))
-trying('raise', lambda: resource.setrlimit(resource.RLIMIT_NICE, (20, 20)))
 trying('nice', lambda: os.setpriority(os.PRIO_PROCESS, 0, -5))
 ",
             )
-            .leak(prints("raise=OK"))
             .leak(prints("nice=OK")),
     ]
 }

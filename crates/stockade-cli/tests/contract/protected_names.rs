@@ -57,7 +57,8 @@ trying('mkfifo', lambda: os.mkfifo('.zprofile'))
 def unnamed():
     fd = os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o644)
     os.write(fd, b'x')
-    os.link(f'/proc/self/fd/{fd}', '.mcp.json', src_dir_fd=AT_FDCWD, follow_symlinks=True)
+    result = call('linkat', AT_FDCWD, b'/proc/self/fd/%d' % fd, AT_FDCWD, b'.mcp.json', 0x400)
+    if result < 0: raise OSError(-result, 'linkat')
 trying('tmpfile', unnamed)
 how = struct.pack('QQQ', os.O_CREAT | os.O_WRONLY, 0o644, 0)
 attempt('openat2', AT_FDCWD, b'.zshenv', how, 24)
@@ -94,7 +95,8 @@ def flip():
     while not stop:
         os.chdir('@P@/sub'); os.chdir('@P@')
 thread = threading.Thread(target=flip); thread.start()
-for _ in range(3000):
+end = time.monotonic() + 2
+while time.monotonic() < end and not os.path.exists('@P@/.bashrc'):
     try:
         open('../p/.bashrc', 'w').write('x')
     except OSError:
@@ -110,19 +112,21 @@ stop = True; thread.join()
         attack("M04d", "change the path in memory while it is being judged")
             .python(
                 r"
-import threading
-# Two threads: one rewrites the bytes of the path between a harmless and a protected name.
-path = ctypes.create_string_buffer(b'harmle.', 16)
-stop = False
-def flip():
-    while not stop:
-        path[0:7] = b'.bashrc'; path[0:7] = b'harmle.'
-thread = threading.Thread(target=flip); thread.start()
-for _ in range(20000):
-    fd = _libc.openat(AT_FDCWD, path, os.O_CREAT | os.O_WRONLY, 0o644)
+import mmap
+# Another process rewrites the bytes of the path between a harmless and a protected name.
+page = mmap.mmap(-1, 4096)
+page[0:8] = b'harmle.\0'
+path = ctypes.addressof(ctypes.c_char.from_buffer(page))
+pid = os.fork()
+if pid == 0:
+    while True:
+        page[0:7] = b'.bashrc'; page[0:7] = b'harmle.'
+end = time.monotonic() + 2
+while time.monotonic() < end and not os.path.exists('.bashrc'):
+    fd = _libc.openat(AT_FDCWD, ctypes.c_void_p(path), os.O_CREAT | os.O_WRONLY, 0o644)
     if fd >= 0:
         os.close(fd)
-stop = True; thread.join()
+os.kill(pid, 9); os.waitpid(pid, 0)
 ",
             )
             .leak(host("test -e .bashrc")),

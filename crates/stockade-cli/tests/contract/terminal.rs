@@ -111,7 +111,7 @@ EOF
             .control(Control::Absent("without a relay the terminal stays raw"))
             .boxed(prints("cooked-again")),
         allowed("L13g", "an interpreter's prompt")
-            .launcher("@PTY@ 'expect:>>> ' 'send:print(6*7)\\n' expect:42 'send:\\x04' -- @RUN@ sh -c 'echo @MARK@; exec /usr/bin/python3 -q'")
+            .launcher("@PTY@ 'expect:>>> ' 'send:print(6*7)\\n' expect:42 'expect:>>> ' 'send:\\x04' -- @RUN@ sh -c 'echo @MARK@; exec /usr/bin/python3 -q'")
             .works(prints("42"))
             .works(exits(0)),
         allowed("L13h", "output to a pipe while input is a terminal")

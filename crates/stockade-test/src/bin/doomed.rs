@@ -25,6 +25,7 @@ fn main() -> ExitCode {
                 .leak(host("test -e @OUT@/t"))
                 .known_gap("docs/attacks.md"),
         ],
+        prepare: |_| Vec::new(),
         checks: Vec::new(),
     })
 }

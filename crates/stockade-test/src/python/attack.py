@@ -1,5 +1,5 @@
 # Prelude of every Python attack. Raw system calls by name, one line of outcome for each attempt.
-import ctypes, errno, os, platform, signal, socket, stat, struct, sys
+import ctypes, errno, os, platform, signal, socket, stat, struct, sys, time
 
 _X86 = platform.machine() == 'x86_64'
 # name: (x86_64, aarch64); numbers from 424 on are the same everywhere.

@@ -1,6 +1,6 @@
 """Runs a command on a pseudo-terminal of its own and plays a person at it.
 
-pty.py STEP... -- COMMAND...; everything the terminal showed goes to standard output.
+terminal.py STEP... -- COMMAND...; everything the terminal showed goes to standard output.
 Steps, in order: expect:TEXT (wait for it), send:TEXT (\\xNN and \\n are understood),
 resize:ROWSxCOLS, pause (wait until the command's process is stopped), resume (send SIGCONT).
 The exit code is the command's; 3 if a step was not reached within 15 seconds.
