@@ -229,7 +229,11 @@ fn invocation(
     let prefix = match side {
         Side::Boxed => {
             let guard = case.guarded && world.actor.role == Role::Root;
-            let guard = if guard { GUARD.split(' ').map(str::to_owned).collect() } else { vec![] };
+            let guard = if guard {
+                GUARD.split(' ').map(str::to_owned).collect()
+            } else {
+                vec![]
+            };
             [guard, runner.prefix(case.id, flags, world)?].concat()
         }
         Side::Control => control_prefix(case, world),

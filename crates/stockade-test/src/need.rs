@@ -126,7 +126,10 @@ impl<'a> Prober<'a> {
             Need::Sysctl(name, value) => {
                 let found = std::fs::read_to_string(Path::new("/proc/sys").join(name));
                 let found = found.unwrap_or_default();
-                if_so(found.trim() == value, &format!("it is {:?} here", found.trim()))
+                if_so(
+                    found.trim() == value,
+                    &format!("it is {:?} here", found.trim()),
+                )
             }
             Need::Device(path) => if_so(Path::new(path).exists(), &format!("no {path}")),
         }

@@ -8,7 +8,8 @@ use stockade_test::{
 const NO_LAUNCHER: Control = Control::Absent("the launcher's own answer is under test");
 
 /// Makes user namespaces impossible for what follows, as a hardened host does.
-const WEAK: &str = "unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\"' weak";
+const WEAK: &str =
+    "unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\"' weak";
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = files();
@@ -19,10 +20,14 @@ pub(crate) fn cases() -> Vec<Case> {
 
 /// Refused as a usage or set-up error, and the command did not start.
 fn refused() -> Sign {
-    closure("refused with 2 or 125 before the command started", |scene| {
-        let outcome = &scene.outcomes[0];
-        matches!(outcome.code, 2 | 125) && !outcome.err().contains(&scene.world.expand("@MARK@"))
-    })
+    closure(
+        "refused with 2 or 125 before the command started",
+        |scene| {
+            let outcome = &scene.outcomes[0];
+            matches!(outcome.code, 2 | 125)
+                && !outcome.err().contains(&scene.world.expand("@MARK@"))
+        },
+    )
 }
 
 fn files() -> Vec<Case> {
@@ -113,45 +118,66 @@ fn answers() -> Vec<Case> {
             let out = scene.outcomes[0].out().to_lowercase();
             out.contains("den") && out.contains("hooks")
         })),
-        ask(allowed("C04b", "explain a path that may be written").launcher("@BIN@ explain @P@/f; echo @MARK@"))
-            .boxed(closure("an allowance", |scene| {
-                scene.outcomes[0].out().to_lowercase().contains("allow")
-            })),
-        ask(allowed("C05", "doctor tries what it reports").launcher("@BIN@ doctor; echo @MARK@")).boxed(closure(
-            "Landlock, namespaces, seccomp and cgroups",
-            |scene| {
-                let out = scene.outcomes[0].out().to_lowercase();
-                ["landlock", "namespace", "seccomp", "cgroup"].iter().all(|word| out.contains(word))
-            },
-        )),
+        ask(allowed("C04b", "explain a path that may be written")
+            .launcher("@BIN@ explain @P@/f; echo @MARK@"))
+        .boxed(closure("an allowance", |scene| {
+            scene.outcomes[0].out().to_lowercase().contains("allow")
+        })),
+        ask(allowed("C05", "doctor tries what it reports").launcher("@BIN@ doctor; echo @MARK@"))
+            .boxed(closure(
+                "Landlock, namespaces, seccomp and cgroups",
+                |scene| {
+                    let out = scene.outcomes[0].out().to_lowercase();
+                    ["landlock", "namespace", "seccomp", "cgroup"]
+                        .iter()
+                        .all(|word| out.contains(word))
+                },
+            )),
     ]
 }
 
 fn weak_hosts() -> Vec<Case> {
     let weak = |case: Case| case.needs(Need::Userns).control(NO_LAUNCHER);
     vec![
-        weak(allowed("C05b", "doctor on a host without user namespaces")
-            .launcher(format!("{WEAK} @BIN@ doctor; echo @MARK@"))
-            .cli_only("a command of its own"))
+        weak(
+            allowed("C05b", "doctor on a host without user namespaces")
+                .launcher(format!("{WEAK} @BIN@ doctor; echo @MARK@"))
+                .cli_only("a command of its own"),
+        )
         .boxed(closure("user namespaces are reported missing", |scene| {
             scene.outcomes[0].out().to_lowercase().lines().any(|line| {
                 line.contains("user namespace")
-                    && ["no", "refused", "denied", "fail", "missing", "unavailable", "not"]
-                        .iter()
-                        .any(|word| line.contains(word))
+                    && [
+                        "no",
+                        "refused",
+                        "denied",
+                        "fail",
+                        "missing",
+                        "unavailable",
+                        "not",
+                    ]
+                    .iter()
+                    .any(|word| line.contains(word))
             })
         })),
-        weak(allowed("C06", "a clause that can't be enforced here is required")
-            .flag(Flag::Require("processes".into()))
-            .launcher(format!("{WEAK} @RUN@ sh -c 'echo @MARK@; echo x > f'")))
+        weak(
+            allowed("C06", "a clause that can't be enforced here is required")
+                .flag(Flag::Require("processes".into()))
+                .launcher(format!("{WEAK} @RUN@ sh -c 'echo @MARK@; echo x > f'")),
+        )
         .refused(125)
         .boxed(stderr_has("processes"))
         .boxed(not(host("test -e f"))),
-        weak(attack("C06b", "a host without user namespaces still confines, and says how well")
+        weak(
+            attack(
+                "C06b",
+                "a host without user namespaces still confines, and says how well",
+            )
             .needs(Need::Landlock(1))
             .launcher(format!(
                 "{WEAK} @RUN@ sh -c 'echo @MARK@ >&2; echo x > f; echo x > @OUT@/t'"
-            )))
+            )),
+        )
         .control(Control::Bare)
         .works(host("test -e f"))
         .leak(host("test -e @OUT@/t"))

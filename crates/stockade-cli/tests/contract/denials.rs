@@ -14,31 +14,42 @@ pub(crate) fn cases() -> Vec<Case> {
             .flag(report())
             .sh("echo x > @OUT@/x")
             .control(NO_REPORT)
-            .boxed(record("write of @OUT@/x with rule and grant", |denial, expand| {
-                denial.path == expand("@OUT@/x")
-                    && (denial.operation.contains("write") || denial.operation.contains("creat"))
-                    && !denial.rule.is_empty()
-                    && denial.grant.contains("--write")
-            })),
+            .boxed(record(
+                "write of @OUT@/x with rule and grant",
+                |denial, expand| {
+                    denial.path == expand("@OUT@/x")
+                        && (denial.operation.contains("write")
+                            || denial.operation.contains("creat"))
+                        && !denial.rule.is_empty()
+                        && denial.grant.contains("--write")
+                },
+            )),
         allowed("V01b", "a protected name that was refused")
             .flag(report())
             .sh("echo x > .bashrc; mv nothing .zshrc; mkdir sub; echo x > sub/../.mcp.json")
             .control(NO_REPORT)
-            .boxed(record("write of .bashrc", |denial, expand| denial.path == expand("@P@/.bashrc")))
+            .boxed(record("write of .bashrc", |denial, expand| {
+                denial.path == expand("@P@/.bashrc")
+            }))
             .boxed(record("the real path of .mcp.json", |denial, expand| {
                 denial.path == expand("@P@/.mcp.json")
             })),
-        allowed("V01c", "a permission that the policy did not refuse is no record")
-            .only(Role::User, "root is refused nothing by file modes")
-            .flag(report())
-            .setup("echo x > mine; chmod 444 mine")
-            .sh("echo y > mine; echo z > /etc/@ID@/nope; cat /nonexistent")
-            .control(NO_REPORT)
-            .boxed(closure("no record of it", |scene| {
-                report::read(&scene.world.witness()).is_some_and(|report| {
-                    report::denials(&report).iter().all(|denial| !denial.path.ends_with("/mine"))
-                })
-            })),
+        allowed(
+            "V01c",
+            "a permission that the policy did not refuse is no record",
+        )
+        .only(Role::User, "root is refused nothing by file modes")
+        .flag(report())
+        .setup("echo x > mine; chmod 444 mine")
+        .sh("echo y > mine; echo z > /etc/@ID@/nope; cat /nonexistent")
+        .control(NO_REPORT)
+        .boxed(closure("no record of it", |scene| {
+            report::read(&scene.world.witness()).is_some_and(|report| {
+                report::denials(&report)
+                    .iter()
+                    .all(|denial| !denial.path.ends_with("/mine"))
+            })
+        })),
         allowed("V02", "a read that was refused")
             .flag(report())
             .flag(Flag::Explain)
@@ -64,9 +75,12 @@ pub(crate) fn cases() -> Vec<Case> {
             .side(HostSide::UnixStream("@OUT@/s.sock"))
             .python("trying('x', lambda: socket.socket(socket.AF_UNIX).connect('@OUT@/s.sock'))")
             .control(NO_REPORT)
-            .boxed(record("connect to the socket, with --unix as the grant", |denial, expand| {
-                denial.path == expand("@OUT@/s.sock") && denial.grant.contains("--unix")
-            })),
+            .boxed(record(
+                "connect to the socket, with --unix as the grant",
+                |denial, expand| {
+                    denial.path == expand("@OUT@/s.sock") && denial.grant.contains("--unix")
+                },
+            )),
         allowed("V06", "git configuration that was refused names its opt-in")
             .needs(Need::Tool("git"))
             .flag(report())
@@ -96,18 +110,21 @@ pub(crate) fn cases() -> Vec<Case> {
                 report::read(&scene.world.witness())
                     .is_some_and(|report| report::denials(&report).len() <= 2)
             })),
-        allowed("V09", "the report says what was enforced, by what, and what it cost")
-            .flag(report())
-            .sh("true")
-            .control(NO_REPORT)
-            .boxed(closure("backend, clauses, exit and usage", |scene| {
-                report::read(&scene.world.witness()).is_some_and(|report| {
-                    let text = report.to_string();
-                    ["backend", "fs-read", "fs-write", "wall", "cpu", "exit"]
-                        .iter()
-                        .all(|word| text.contains(word))
-                })
-            })),
+        allowed(
+            "V09",
+            "the report says what was enforced, by what, and what it cost",
+        )
+        .flag(report())
+        .sh("true")
+        .control(NO_REPORT)
+        .boxed(closure("backend, clauses, exit and usage", |scene| {
+            report::read(&scene.world.witness()).is_some_and(|report| {
+                let text = report.to_string();
+                ["backend", "fs-read", "fs-write", "wall", "cpu", "exit"]
+                    .iter()
+                    .all(|word| text.contains(word))
+            })
+        })),
     ]
 }
 
@@ -117,8 +134,12 @@ fn record(
     fits: impl Fn(&Denial, &dyn Fn(&str) -> String) -> bool + Send + Sync + 'static,
 ) -> Sign {
     closure(format!("a record: {label}"), move |scene| {
-        let Some(report) = report::read(&scene.world.witness()) else { return false };
+        let Some(report) = report::read(&scene.world.witness()) else {
+            return false;
+        };
         let expand = |text: &str| scene.world.expand(text);
-        report::denials(&report).iter().any(|denial| fits(denial, &expand))
+        report::denials(&report)
+            .iter()
+            .any(|denial| fits(denial, &expand))
     })
 }

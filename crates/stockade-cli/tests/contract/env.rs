@@ -18,14 +18,19 @@ pub(crate) fn cases() -> Vec<Case> {
             .leak(prints("u-@SECRET@"))
             .leak(prints("l-@SECRET@"))
             .leak(prints("p-@SECRET@"))
-            .boxed(closure("the report names them without their values", |scene| {
-                let Some(report) = report::read(&scene.world.witness()) else { return false };
-                let text = report.to_string();
-                text.contains("OPENAI_API_KEY")
-                    && text.contains("AWS_SECRET_ACCESS_KEY")
-                    && text.contains("LD_PRELOAD")
-                    && !text.contains(&scene.world.expand("@SECRET@"))
-            })),
+            .boxed(closure(
+                "the report names them without their values",
+                |scene| {
+                    let Some(report) = report::read(&scene.world.witness()) else {
+                        return false;
+                    };
+                    let text = report.to_string();
+                    text.contains("OPENAI_API_KEY")
+                        && text.contains("AWS_SECRET_ACCESS_KEY")
+                        && text.contains("LD_PRELOAD")
+                        && !text.contains(&scene.world.expand("@SECRET@"))
+                },
+            )),
         attack("E01b", "variables that make an interpreter run code")
             .env("BASH_ENV", "/b-@SECRET@")
             .env("NODE_OPTIONS", "--n-@SECRET@")
@@ -49,7 +54,9 @@ pub(crate) fn cases() -> Vec<Case> {
             .flag(Flag::Env("K=a=b c".into()))
             .flag(Flag::KeepEnv("FOO".into()))
             .sh("env")
-            .control(Control::Absent("there is no flag to obey without the launcher"))
+            .control(Control::Absent(
+                "there is no flag to obey without the launcher",
+            ))
             .boxed(prints("K=a=b c\n"))
             .boxed(prints("FOO=kept value\n")),
         attack("E02b", "a loader variable that one asks to keep")
@@ -65,10 +72,13 @@ pub(crate) fn cases() -> Vec<Case> {
             .works(prints("home=@HOME@ path=/usr/local/sbin"))
             .boxed(prints("STOCKADE_SANDBOX_ACTIVE=1"))
             .boxed(prints("STOCKADE_SANDBOX_NETWORK_DISABLED=1")),
-        attack("E04", "the environment of other processes, process 1 among them")
-            .env("MY_TOKEN", "@SECRET@")
-            .sh("cat /proc/[0-9]*/environ | tr '\\0' '\\n'")
-            .leak(prints("@SECRET@"))
-            .boxed(not(prints("MY_TOKEN"))),
+        attack(
+            "E04",
+            "the environment of other processes, process 1 among them",
+        )
+        .env("MY_TOKEN", "@SECRET@")
+        .sh("cat /proc/[0-9]*/environ | tr '\\0' '\\n'")
+        .leak(prints("@SECRET@"))
+        .boxed(not(prints("MY_TOKEN"))),
     ]
 }

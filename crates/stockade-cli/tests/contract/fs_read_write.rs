@@ -24,7 +24,9 @@ fn deny_read(path: &str) -> Flag {
 
 fn basic() -> Vec<Case> {
     vec![
-        allowed("F01", "list system programs").sh("ls -l /bin > /dev/null").works(exits(0)),
+        allowed("F01", "list system programs")
+            .sh("ls -l /bin > /dev/null")
+            .works(exits(0)),
         attack("F02", "write outside the grants")
             .sh("echo x > /var/tmp/@ID@")
             .leak(host("test -e /var/tmp/@ID@"))
@@ -67,10 +69,13 @@ trying('fifo', lambda: os.mkfifo('pipe'))
             .leak(prints("symlink=OK"))
             .leak(prints("fifo=OK"))
             .leak(touched()),
-        attack("F02d", "bring a file out of the project by rename and by link")
-            .sh("echo x > f; mv f @OUT@/moved; echo x > g; ln g @OUT@/linked")
-            .leak(host("test -e @OUT@/moved"))
-            .leak(host("test -e @OUT@/linked")),
+        attack(
+            "F02d",
+            "bring a file out of the project by rename and by link",
+        )
+        .sh("echo x > f; mv f @OUT@/moved; echo x > g; ln g @OUT@/linked")
+        .leak(host("test -e @OUT@/moved"))
+        .leak(host("test -e @OUT@/linked")),
         allowed("F03", "write in the project")
             .sh("echo x > f; cat f")
             .works(stdout_is("x"))
@@ -113,13 +118,16 @@ trying('fifo', lambda: os.mkfifo('pipe'))
             .flag(write("@P@/"))
             .sh("echo x > f")
             .works(host("grep -qx x f")),
-        attack("F20b", "relative and dotted grants mean what they resolve to")
-            .flag(Flag::ReadOnly)
-            .flag(write("a/../b/."))
-            .setup("mkdir a b")
-            .sh("echo x > b/f; echo x > a/f")
-            .works(host("grep -qx x b/f"))
-            .leak(host("test -e a/f")),
+        attack(
+            "F20b",
+            "relative and dotted grants mean what they resolve to",
+        )
+        .flag(Flag::ReadOnly)
+        .flag(write("a/../b/."))
+        .setup("mkdir a b")
+        .sh("echo x > b/f; echo x > a/f")
+        .works(host("grep -qx x b/f"))
+        .leak(host("test -e a/f")),
     ]
 }
 
@@ -291,10 +299,13 @@ fn globs() -> Vec<Case> {
             .flag(glob())
             .sh("echo @SECRET@ > new.env; cat new.env")
             .leak(prints("@SECRET@")),
-        attack("F23b", "rename a file to a name that a glob denies, then read it")
-            .flag(glob())
-            .sh("echo @SECRET@ > x; mv x new.env && cat new.env")
-            .leak(prints("@SECRET@")),
+        attack(
+            "F23b",
+            "rename a file to a name that a glob denies, then read it",
+        )
+        .flag(glob())
+        .sh("echo @SECRET@ > x; mv x new.env && cat new.env")
+        .leak(prints("@SECRET@")),
         attack("F24", "read what a glob denies through a symlink")
             .flag(glob())
             .setup("echo @SECRET@ > prod.env; ln -s prod.env pub")
@@ -305,18 +316,24 @@ fn globs() -> Vec<Case> {
             .setup("echo @SECRET@ > prod.env")
             .sh("ln prod.env pub && cat pub; mv prod.env open.txt && cat open.txt")
             .leak(prints("@SECRET@")),
-        attack("F24c", "read what a glob denies after renaming its directory")
-            .flag(glob())
-            .setup("mkdir a; echo @SECRET@ > a/prod.env")
-            .sh("mv a b; cat b/prod.env")
-            .leak(prints("@SECRET@")),
-        attack("F25", "a glob that denies writing holds for files made later")
-            .flag(Flag::DenyWrite("@P@/**/*.lock".into()))
-            .setup("mkdir d; echo old > d/a.lock")
-            .sh("echo new > d/a.lock; echo new > d/b.lock; echo new > d/c.txt")
-            .works(host("grep -qx new d/c.txt"))
-            .leak(host("grep -qx new d/a.lock"))
-            .leak(host("test -e d/b.lock")),
+        attack(
+            "F24c",
+            "read what a glob denies after renaming its directory",
+        )
+        .flag(glob())
+        .setup("mkdir a; echo @SECRET@ > a/prod.env")
+        .sh("mv a b; cat b/prod.env")
+        .leak(prints("@SECRET@")),
+        attack(
+            "F25",
+            "a glob that denies writing holds for files made later",
+        )
+        .flag(Flag::DenyWrite("@P@/**/*.lock".into()))
+        .setup("mkdir d; echo old > d/a.lock")
+        .sh("echo new > d/a.lock; echo new > d/b.lock; echo new > d/c.txt")
+        .works(host("grep -qx new d/c.txt"))
+        .leak(host("grep -qx new d/a.lock"))
+        .leak(host("test -e d/b.lock")),
     ]
 }
 

@@ -6,7 +6,8 @@ use stockade_test::{
 };
 
 /// A repository with one commit in the project.
-const REPO: &str = "git init -q -b main . && git config user.email a@b.test && git config user.name n
+const REPO: &str =
+    "git init -q -b main . && git config user.email a@b.test && git config user.name n
     echo 1 > f && git add . && git commit -qm one";
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -14,7 +15,10 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(hooks());
     cases.extend(config());
     cases.extend(redirects());
-    cases.into_iter().map(|case| case.needs(Need::Tool("git"))).collect()
+    cases
+        .into_iter()
+        .map(|case| case.needs(Need::Tool("git")))
+        .collect()
 }
 
 fn work() -> Vec<Case> {
@@ -81,12 +85,16 @@ fn hooks() -> Vec<Case> {
     vec![
         attack("G02", "plant a hook")
             .setup(REPO)
-            .sh(format!("{planted} cat hook > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit"))
+            .sh(format!(
+                "{planted} cat hook > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit"
+            ))
             .leak(host(runs)),
         attack("G02b", "plant a hook where there is no hooks directory")
             .setup(REPO)
             .setup("rm -rf .git/hooks")
-            .sh(format!("{planted} mkdir .git/hooks; cp -p hook .git/hooks/pre-commit"))
+            .sh(format!(
+                "{planted} mkdir .git/hooks; cp -p hook .git/hooks/pre-commit"
+            ))
             .leak(host(runs)),
         attack("G02c", "plant a hook by rename, link and symlink")
             .setup(REPO)
@@ -98,13 +106,18 @@ fn hooks() -> Vec<Case> {
             .leak(host(runs)),
         attack("G02d", "put another hooks directory in place")
             .setup(REPO)
-            .sh(format!("{planted} mkdir h; mv hook h/pre-commit; mv .git/hooks old; mv h .git/hooks"))
-            .leak(host(runs)),
-        attack("G09", "plant a hook in a repository that does not exist yet")
             .sh(format!(
-                "git init -q -b main .; {planted} mkdir -p .git/hooks; cp -p hook .git/hooks/pre-commit"
+                "{planted} mkdir h; mv hook h/pre-commit; mv .git/hooks old; mv h .git/hooks"
             ))
             .leak(host(runs)),
+        attack(
+            "G09",
+            "plant a hook in a repository that does not exist yet",
+        )
+        .sh(format!(
+            "git init -q -b main .; {planted} mkdir -p .git/hooks; cp -p hook .git/hooks/pre-commit"
+        ))
+        .leak(host(runs)),
         attack("G09b", "make a repository elsewhere and move it into place")
             .sh(format!(
                 "mkdir x; cd x; git init -q -b main .; {planted} mv .git g; mkdir -p g/hooks
@@ -117,14 +130,21 @@ fn hooks() -> Vec<Case> {
                  echo 'ref: refs/heads/main' > n/.git/HEAD; cp -p hook n/.git/hooks/pre-commit"
             ))
             .leak(host("test -x n/.git/hooks/pre-commit")),
-        attack("G07", "plant a hook or configuration in a submodule's directory")
-            .setup(REPO)
-            .setup("mkdir -p .git/modules/m/hooks; echo '[core]' > .git/modules/m/config
-                    echo 'ref: refs/heads/main' > .git/modules/m/HEAD")
-            .sh(format!("{planted} cp hook .git/modules/m/hooks/pre-commit
-                 echo 'fsmonitor = evil' >> .git/modules/m/config"))
-            .leak(host("test -e .git/modules/m/hooks/pre-commit"))
-            .leak(host("grep -q evil .git/modules/m/config")),
+        attack(
+            "G07",
+            "plant a hook or configuration in a submodule's directory",
+        )
+        .setup(REPO)
+        .setup(
+            "mkdir -p .git/modules/m/hooks; echo '[core]' > .git/modules/m/config
+                    echo 'ref: refs/heads/main' > .git/modules/m/HEAD",
+        )
+        .sh(format!(
+            "{planted} cp hook .git/modules/m/hooks/pre-commit
+                 echo 'fsmonitor = evil' >> .git/modules/m/config"
+        ))
+        .leak(host("test -e .git/modules/m/hooks/pre-commit"))
+        .leak(host("grep -q evil .git/modules/m/config")),
     ]
 }
 
@@ -213,7 +233,8 @@ open('twin', 'a').write('[core]\n fsmonitor = twin-@ID@\n')
 }
 
 fn redirects() -> Vec<Case> {
-    let main = "git init -q -b main @OUT@/main && cd @OUT@/main && git config user.email a@b.test &&
+    let main =
+        "git init -q -b main @OUT@/main && cd @OUT@/main && git config user.email a@b.test &&
         git config user.name n && echo 1 > f && git add . && git commit -qm one &&
         git worktree add -q @P@/wt -b w";
     vec![

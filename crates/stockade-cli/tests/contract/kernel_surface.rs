@@ -36,13 +36,15 @@ for handle in (early, late):
     )
 }
 
-const PLANT: &str = "os.write(os.open('hooks/pre-commit', os.O_CREAT | os.O_WRONLY, 0o755, dir_fd=handle), b'#!')";
+const PLANT: &str =
+    "os.write(os.open('hooks/pre-commit', os.O_CREAT | os.O_WRONLY, 0o755, dir_fd=handle), b'#!')";
 const READ: &str = "print(os.read(os.open('.ssh/id_rsa', os.O_RDONLY, dir_fd=handle), 99))";
 
 /// A shell as process 1 of new namespaces with a `/proc` of their own, so that attacks on process
 /// 1 have a target that is not the host's.
 const OWN_INIT: &str = "unshare -Urmpf --mount-proc --kill-child @W@/init";
-const OWN_INIT_SETUP: &str = "printf '#!/bin/sh\\n\"$@\"\\nexit $?\\n' > @W@/init; chmod +x @W@/init";
+const OWN_INIT_SETUP: &str =
+    "printf '#!/bin/sh\\n\"$@\"\\nexit $?\\n' > @W@/init; chmod +x @W@/init";
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = namespaces();
@@ -358,7 +360,10 @@ for name, args in (('kexec_load', (0, 0, None, 0)), ('init_module', (None, 0, No
 /// Each line of outcome is EPERM or ENOSYS.
 fn all_refused(scene: &Scene<'_>) -> bool {
     let out = scene.outcomes[0].out();
-    let mut words = out.lines().filter_map(|line| line.split_once('=')).map(|(_, word)| word);
+    let mut words = out
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(_, word)| word);
     out.contains('=') && words.all(|word| word == "EPERM" || word == "ENOSYS")
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use stockade_test::case::Control;
 use stockade_test::{
-    Case, Flag, HostSide, Need, Sign, allowed, attack, closure, exits, host, not, prints, stdout_is,
-    survives,
+    Case, Flag, HostSide, Need, Sign, allowed, attack, closure, exits, host, not, prints,
+    stdout_is, survives,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -20,18 +20,34 @@ const NO_LAUNCHER: Control = Control::Absent("the launcher's own answer is under
 
 fn within(seconds: u64) -> Sign {
     closure(format!("over in {seconds} s"), move |scene| {
-        scene.outcomes.iter().all(|outcome| outcome.elapsed < Duration::from_secs(seconds))
+        scene
+            .outcomes
+            .iter()
+            .all(|outcome| outcome.elapsed < Duration::from_secs(seconds))
     })
 }
 
 fn codes() -> Vec<Case> {
     vec![
-        allowed("L01", "the command's exit code").sh("exit 42").works(exits(42)),
-        allowed("L01b", "exit codes that mean something to the launcher").sh("exit 125").works(exits(125)),
-        allowed("L02", "death by signal").sh("kill -TERM $$").works(exits(143)),
-        allowed("L02b", "death by another signal").sh("kill -SEGV $$").works(exits(139)),
-        allowed("L02c", "death by SIGKILL").sh("kill -KILL $$").works(exits(137)),
-        allowed("L03", "command not found").argv(&["nosuchcmd-@ID@"]).control(NO_LAUNCHER).boxed(exits(127)),
+        allowed("L01", "the command's exit code")
+            .sh("exit 42")
+            .works(exits(42)),
+        allowed("L01b", "exit codes that mean something to the launcher")
+            .sh("exit 125")
+            .works(exits(125)),
+        allowed("L02", "death by signal")
+            .sh("kill -TERM $$")
+            .works(exits(143)),
+        allowed("L02b", "death by another signal")
+            .sh("kill -SEGV $$")
+            .works(exits(139)),
+        allowed("L02c", "death by SIGKILL")
+            .sh("kill -KILL $$")
+            .works(exits(137)),
+        allowed("L03", "command not found")
+            .argv(&["nosuchcmd-@ID@"])
+            .control(NO_LAUNCHER)
+            .boxed(exits(127)),
         allowed("L03b", "found but not executable")
             .setup("echo data > plain; chmod 644 plain")
             .argv(&["./plain"])
@@ -52,13 +68,16 @@ fn codes() -> Vec<Case> {
             .argv(&["./prog"])
             .works(prints("own"))
             .works(exits(0)),
-        attack("L03f", "a program planted in the project in place of a system one")
-            .setup("printf '#!/bin/sh\\necho planted\\n' > ls; chmod +x ls")
-            .env("PATH", ":/usr/bin:/bin")
-            .argv(&["ls", "/nonexistent-@ID@"])
-            .control(Control::Script("PATH=:/usr/bin:/bin; ls"))
-            .leak(prints("planted"))
-            .cli_only("a library caller names the program"),
+        attack(
+            "L03f",
+            "a program planted in the project in place of a system one",
+        )
+        .setup("printf '#!/bin/sh\\necho planted\\n' > ls; chmod +x ls")
+        .env("PATH", ":/usr/bin:/bin")
+        .argv(&["ls", "/nonexistent-@ID@"])
+        .control(Control::Script("PATH=:/usr/bin:/bin; ls"))
+        .leak(prints("planted"))
+        .cli_only("a library caller names the program"),
         allowed("L04", "a policy that can't be applied")
             .flag(Flag::Cwd("@P@/nope".into()))
             .flag(Flag::Json)
@@ -72,9 +91,22 @@ fn codes() -> Vec<Case> {
                         .is_ok_and(|value| value.to_string().contains("nope"))
                 })
             })),
-        allowed("L17", "the working directory").sh("pwd").works(stdout_is("@P@")),
+        allowed("L17", "the working directory")
+            .sh("pwd")
+            .works(stdout_is("@P@")),
         allowed("L21", "arguments arrive as they are")
-            .argv(&["/usr/bin/printf", "<%s>", "", "a b", "*", "$HOME", "'\"", "-n", "--", "\u{e9}\n"])
+            .argv(&[
+                "/usr/bin/printf",
+                "<%s>",
+                "",
+                "a b",
+                "*",
+                "$HOME",
+                "'\"",
+                "-n",
+                "--",
+                "\u{e9}\n",
+            ])
             .works(stdout_is("<><a b><*><$HOME><'\"><-n><--><\u{e9}\n>")),
         allowed("L22", "an argument of 120,000 bytes")
             .argv(&["/bin/sh", "-c", "echo ${#1}", "sh", LONG])

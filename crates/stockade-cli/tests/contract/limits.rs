@@ -108,9 +108,12 @@ print('spun')
             .leak(closure("more than 1 MiB and a little arrived", |scene| {
                 scene.outcomes[0].stdout.len() > (1 << 20) + 65_536
             })),
-        allowed("R06", "generous limits are on by default and let ordinary work pass")
-            .python(
-                r"
+        allowed(
+            "R06",
+            "generous limits are on by default and let ordinary work pass",
+        )
+        .python(
+            r"
 import resource, threading
 block = b'x' * (300 << 20)
 threads = [threading.Thread(target=threading.Event().wait, args=(0.01,)) for _ in range(64)]
@@ -118,15 +121,19 @@ threads = [threading.Thread(target=threading.Event().wait, args=(0.01,)) for _ i
 files = [open('/dev/null') for _ in range(200)]
 print('fine')
 ",
-            )
-            .works(prints("fine")),
+        )
+        .works(prints("fine")),
         attack("R07", "more open files than a process should have")
             .sh("ulimit -n unlimited 2> /dev/null; echo limit-$(ulimit -Hn); ulimit -c")
             .leak(prints("limit-unlimited"))
-            .control(stockade_test::case::Control::Absent("the host's own limit varies")),
+            .control(stockade_test::case::Control::Absent(
+                "the host's own limit varies",
+            )),
         allowed("R08", "no core file is left")
             .sh("ulimit -c unlimited 2> /dev/null; sh -c 'kill -SEGV $$'; ls")
-            .control(stockade_test::case::Control::Absent("where the host keeps core files varies"))
+            .control(stockade_test::case::Control::Absent(
+                "where the host keeps core files varies",
+            ))
             .boxed(not(prints("core"))),
     ]
 }

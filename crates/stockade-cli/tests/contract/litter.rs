@@ -6,7 +6,8 @@ use stockade_test::{Case, Flag, allowed, attack, host, not, prints, touched};
 const TREE: &str = "mkdir -p a/b .git/hooks; echo 1 > a/b/f; ln -s f a/b/l; echo '[core]' > .git/config
     echo 'ref: refs/heads/main' > .git/HEAD; echo rc > @HOME@/.bashrc; mkdir @HOME@/.ssh; echo k > @HOME@/.ssh/id";
 
-const NOTHING_TO_SHOW: Control = Control::Absent("without a launcher there is nothing that could litter");
+const NOTHING_TO_SHOW: Control =
+    Control::Absent("without a launcher there is nothing that could litter");
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![

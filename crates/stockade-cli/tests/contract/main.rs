@@ -3,6 +3,8 @@
 //! One file for each area. `cargo test -p stockade-cli --test contract -- F02` runs one row;
 //! `F02/user` and `F02/root` are its two halves. The harness is described in `stockade-test`.
 
+#![expect(clippy::too_many_lines, reason = "a function here is a table of cases")]
+
 mod config;
 mod denials;
 mod env;

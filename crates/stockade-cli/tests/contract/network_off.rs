@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use stockade_test::case::Control;
 use stockade_test::{
-    Case, Flag, HostSide, Need, Sign, allowed, attack, closure, exits, heard, not, prints, stdout_is,
+    Case, Flag, HostSide, Need, Sign, allowed, attack, closure, exits, heard, not, prints,
+    stdout_is,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -16,7 +17,10 @@ pub(crate) fn cases() -> Vec<Case> {
 
 fn fast() -> Sign {
     closure("over in three seconds", |scene| {
-        scene.outcomes.iter().all(|outcome| outcome.elapsed < Duration::from_secs(3))
+        scene
+            .outcomes
+            .iter()
+            .all(|outcome| outcome.elapsed < Duration::from_secs(3))
     })
 }
 

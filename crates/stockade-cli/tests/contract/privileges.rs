@@ -27,8 +27,10 @@ pub(crate) fn cases() -> Vec<Case> {
         attack("U03b", "become another user")
             .only(Role::Root, "nobody else may change identity")
             .needs(Need::Tool("setpriv"))
-            .sh("setpriv --reuid 65534 --clear-groups sh -c 'echo became-$(id -u)'
-                 su -s /bin/sh nobody -c 'echo su-$(id -u)'")
+            .sh(
+                "setpriv --reuid 65534 --clear-groups sh -c 'echo became-$(id -u)'
+                 su -s /bin/sh nobody -c 'echo su-$(id -u)'",
+            )
             .leak(prints("became-65534"))
             .leak(prints("su-65534")),
         attack("U04", "leave a set-user-id program in the project")
@@ -58,7 +60,10 @@ trying('setxattr', lambda: os.setxattr('f', 'security.capability', value))
 ",
             )
             .leak(prints("setxattr=OK"))
-            .control(Control::RootOnly("nobody else may set file capabilities", None)),
+            .control(Control::RootOnly(
+                "nobody else may set file capabilities",
+                None,
+            )),
         attack("U06", "take more than a fair share of the processor")
             .only(Role::Root, "nobody else may raise a priority")
             .python(

@@ -71,12 +71,15 @@ fn planted() -> Vec<Case> {
             .sh("ln -s @OUT@/x l; echo y > l; ln -s @OUT@/made m; touch m")
             .leak(host("test -e @OUT@/x"))
             .leak(host("test -e @OUT@/made")),
-        attack("S06b", "plant a link to a directory outside and write below it")
-            .sh("ln -s @OUT@ d; echo y > d/x; mkdir d/sub; mv d/old d/new")
-            .setup("echo > @OUT@/old")
-            .leak(host("test -e @OUT@/x"))
-            .leak(host("test -e @OUT@/sub"))
-            .leak(host("test -e @OUT@/new")),
+        attack(
+            "S06b",
+            "plant a link to a directory outside and write below it",
+        )
+        .sh("ln -s @OUT@ d; echo y > d/x; mkdir d/sub; mv d/old d/new")
+        .setup("echo > @OUT@/old")
+        .leak(host("test -e @OUT@/x"))
+        .leak(host("test -e @OUT@/sub"))
+        .leak(host("test -e @OUT@/new")),
         attack("S06c", "swap a file for a link while it is being opened")
             .setup("echo old > @OUT@/target; mkdir r")
             .python(
@@ -99,10 +102,13 @@ os.kill(pid, 9); os.waitpid(pid, 0)
 ",
             )
             .leak(host("grep -q overwritten @OUT@/target")),
-        attack("S06d", "swap a directory for a link while a file below it is made")
-            .setup("mkdir r")
-            .python(
-                r"
+        attack(
+            "S06d",
+            "swap a directory for a link while a file below it is made",
+        )
+        .setup("mkdir r")
+        .python(
+            r"
 os.chdir('@P@/r')
 os.mkdir('dir'); os.symlink('@OUT@', 'link')
 pid = os.fork()
@@ -117,35 +123,43 @@ while time.monotonic() < end and not os.path.exists('@OUT@/f'):
         pass
 os.kill(pid, 9); os.waitpid(pid, 0)
 ",
-            )
-            .leak(host("test -e @OUT@/f")),
+        )
+        .leak(host("test -e @OUT@/f")),
         attack("S10", "a protected directory that is a link")
             .setup("mkdir decoy; ln -s decoy .codex")
             .sh("echo c > .codex/config.toml")
             .leak(host("test -e decoy/config.toml"))
             .may_refuse(),
-        attack("S11", "links planted where a launcher would make mount points")
-            .setup(
-                "mkdir @OUT@/git; ln -s @OUT@/git .git; ln -s @OUT@/vscode .vscode
+        attack(
+            "S11",
+            "links planted where a launcher would make mount points",
+        )
+        .setup(
+            "mkdir @OUT@/git; ln -s @OUT@/git .git; ln -s @OUT@/vscode .vscode
                  ln -s @OUT@/rc .bashrc; ln -s @OUT@/mcp .mcp.json; mkdir .claude
                  ln -s @OUT@/commands .claude/commands",
-            )
-            .flag(Flag::DenyRead("@P@/.vscode".into()))
-            .flag(Flag::DenyWrite("@P@/.bashrc".into()))
-            .sh("true")
-            .control(Control::Script("echo > .bashrc; mkdir @OUT@/vscode; echo > .git/x"))
-            .leak(touched())
-            .may_refuse(),
+        )
+        .flag(Flag::DenyRead("@P@/.vscode".into()))
+        .flag(Flag::DenyWrite("@P@/.bashrc".into()))
+        .sh("true")
+        .control(Control::Script(
+            "echo > .bashrc; mkdir @OUT@/vscode; echo > .git/x",
+        ))
+        .leak(touched())
+        .may_refuse(),
         attack("S15", "hard link out of a denied directory")
             .flag(Flag::DenyRead("@P@/s".into()))
             .setup("mkdir s; echo @SECRET@ > s/k")
             .sh("ln s/k k2; cat k2")
             .leak(prints("@SECRET@")),
-        attack("S15b", "hard link to a secret elsewhere on the same file system")
-            .flag(Flag::DenyRead("@OUT@/k".into()))
-            .setup("echo @SECRET@ > @OUT@/k")
-            .sh("ln @OUT@/k k2; cat k2")
-            .leak(prints("@SECRET@")),
+        attack(
+            "S15b",
+            "hard link to a secret elsewhere on the same file system",
+        )
+        .flag(Flag::DenyRead("@OUT@/k".into()))
+        .setup("echo @SECRET@ > @OUT@/k")
+        .sh("ln @OUT@/k k2; cat k2")
+        .leak(prints("@SECRET@")),
     ]
 }
 

@@ -1,9 +1,7 @@
 //! L13 and X11: a real terminal, and no way to type at the host's.
 
-use stockade_test::{
-    Case, Need, allowed, attack, closure, exits, host, not, prints,
-};
 use stockade_test::case::Control;
+use stockade_test::{Case, Need, allowed, attack, closure, exits, host, not, prints};
 
 /// Types into whatever standard input is, then says how each call went.
 const TYPE: &str = r"cat > @W@/type.py <<'EOF'

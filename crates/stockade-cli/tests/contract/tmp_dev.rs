@@ -5,9 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use stockade_test::case::Control;
 use stockade_test::stage::Role;
-use stockade_test::{
-    Case, Flag, Need, allowed, attack, closure, exits, host, prints, stdout_is,
-};
+use stockade_test::{Case, Flag, Need, allowed, attack, closure, exits, host, prints, stdout_is};
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = tmp();
@@ -33,7 +31,9 @@ fn tmp() -> Vec<Case> {
             .sh("ls /tmp")
             .leak(prints("@ID@"))
             .cleanup("rm -f /tmp/@ID@"),
-        allowed("T04", "temporary files").sh("f=$(mktemp) && echo x > $f && cat $f && rm $f").works(stdout_is("x")),
+        allowed("T04", "temporary files")
+            .sh("f=$(mktemp) && echo x > $f && cat $f && rm $f")
+            .works(stdout_is("x")),
         allowed("T04b", "temporary files although TMPDIR leads outside")
             .env("TMPDIR", "@OUT@")
             .sh("f=$(mktemp) && echo x > $f && cat $f && rm $f")

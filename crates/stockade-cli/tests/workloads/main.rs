@@ -30,5 +30,7 @@ fn workload(id: &'static str, title: &'static str, tools: &[&'static str], scrip
         .sh(format!("set -e\n{script}"))
         .works(exits(0))
         .bound(Duration::from_secs(120));
-    tools.iter().fold(case, |case, tool| case.needs(Need::Tool(tool)))
+    tools
+        .iter()
+        .fold(case, |case, tool| case.needs(Need::Tool(tool)))
 }

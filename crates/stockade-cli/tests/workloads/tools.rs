@@ -37,7 +37,7 @@ fn data() -> Vec<Case> {
             &["find", "xargs", "awk", "patch"],
             "for i in $(seq 300); do mkdir -p t/$((i % 10)); echo line $i > t/$((i % 10))/$i; done
              find t -type f -print0 | xargs -0 -P4 -n20 grep -l 'line' | sort -u | wc -l | tee count
-             find t -name '1*' -exec sed -i s/line/row/ {} +; cp -a t u; sed -i s/row/col/ u/1/11
+             find t -type f -name '1*' -exec sed -i s/line/row/ {} +; cp -a t u; sed -i s/row/col/ u/1/11
              diff -ru t u > p || true; patch -s -p1 -d t < p; diff -r t u; sort -R count | split -l 1 - part.
              find t -type f -delete; find t -depth -type d -empty -delete; test ! -e t",
         )
@@ -105,7 +105,7 @@ fn processes() -> Vec<Case> {
 set -e; sleep 100 & kill %1; wait %1 || test $? = 143
 (exit 4) & wait $! || test $? = 4
 diff <(echo a) <(echo a); trap \"echo trapped\" EXIT
-coproc cat; echo through >&${COPROC[1]}; read -r line <&${COPROC[0]}; echo $line
+coproc cat; echo through >&${COPROC[1]}; read -r line <&${COPROC[0]}; echo $line; exec {COPROC[1]}>&-
 for i in 1 2 3; do (echo $i > job.$i) & done; wait; cat job.*'",
         )
         .works(prints("through"))

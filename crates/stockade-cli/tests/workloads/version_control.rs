@@ -18,7 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
                  git checkout -qb topic HEAD~1; echo t > t; git add t; git commit -qm topic
                  git rebase -q main; echo dirty >> t; git stash -q; git stash pop -q; git commit -qam more
                  git tag v1; git checkout -q main; git merge -q --no-ff -m merge topic; git branch -d topic
-                 git bisect start -q HEAD HEAD~3 2>&1; git bisect reset -q 2>&1; git gc -q; git fsck --strict"
+                 git bisect start HEAD HEAD~3; git bisect reset 2>&1; git gc -q; git fsck --strict"
             ),
         )
         .works(host("git -c safe.directory='*' -C repo log --oneline | grep -q merge")),
