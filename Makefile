@@ -37,6 +37,7 @@ test:
 
 bench: release
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench startup
+	$(CARGO) bench -p stockade-policy --bench parse
 
 release:
 	scripts/add-target $(STATIC)

@@ -2,6 +2,7 @@
 //!
 //! All that is read before a plan is made is read in this module.
 
+use std::borrow::Cow;
 use std::env;
 use std::fs::File;
 use std::io::{self, Read};
@@ -87,7 +88,7 @@ pub(crate) fn refused(error: ProfileError) -> Failure {
         ProfileError::Flag { .. } => Exit::Usage,
         _ => Exit::NotSetUp,
     };
-    let hint = error.hint().map(|hint| hint.into_owned());
+    let hint = error.hint().map(Cow::into_owned);
     let failure = Failure::new(exit, error);
     match hint {
         Some(hint) => failure.hint(hint),

@@ -4,22 +4,22 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A command to start again and again.
-pub struct Row {
+pub(crate) struct Row {
     name: &'static str,
     argv: Vec<String>,
 }
 
 /// What was measured for one row; nothing if the command does not work here.
-pub struct Samples {
+pub(crate) struct Samples {
     /// The row.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     sorted: Vec<Duration>,
     /// Why there is nothing.
-    pub refused: Option<String>,
+    pub(crate) refused: Option<String>,
 }
 
 impl Row {
-    pub fn new(name: &'static str, argv: &[&str]) -> Self {
+    pub(crate) fn new(name: &'static str, argv: &[&str]) -> Self {
         Self {
             name,
             argv: argv.iter().map(|&word| word.to_owned()).collect(),
@@ -61,12 +61,12 @@ impl Row {
 
 impl Samples {
     /// Milliseconds.
-    pub fn p50(&self) -> Option<f64> {
+    pub(crate) fn p50(&self) -> Option<f64> {
         self.percentile(50)
     }
 
     /// Milliseconds.
-    pub fn p90(&self) -> Option<f64> {
+    pub(crate) fn p90(&self) -> Option<f64> {
         self.percentile(90)
     }
 
@@ -77,7 +77,7 @@ impl Samples {
 }
 
 /// One start of each row per round.
-pub fn interleaved(rows: &[Row], rounds: usize) -> Vec<Samples> {
+pub(crate) fn interleaved(rows: &[Row], rounds: usize) -> Vec<Samples> {
     let mut all: Vec<Samples> = rows
         .iter()
         .map(|row| Samples {

@@ -5,20 +5,20 @@ use crate::sample::Samples;
 
 /// How much is promised.
 #[derive(Clone, Copy)]
-pub enum Budget {
+pub(crate) enum Budget {
     Milliseconds(f64),
     Ratio(f64),
 }
 
 /// One promise and what was measured.
-pub struct Line {
+pub(crate) struct Line {
     what: &'static str,
     value: Option<f64>,
     budget: Budget,
 }
 
 impl Line {
-    pub fn new(what: &'static str, value: Option<f64>, budget: Budget) -> Self {
+    pub(crate) fn new(what: &'static str, value: Option<f64>, budget: Budget) -> Self {
         Self {
             what,
             value,
@@ -26,7 +26,7 @@ impl Line {
         }
     }
 
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.value.is_some_and(|value| value > self.budget.number())
     }
 }
@@ -46,7 +46,7 @@ impl Budget {
     }
 }
 
-pub fn print(program: &str, rounds: usize, samples: &[Samples], lines: &[Line]) {
+pub(crate) fn print(program: &str, rounds: usize, samples: &[Samples], lines: &[Line]) {
     println!("{program}, {rounds} starts of each, interleaved\n");
     println!(
         "{:<44} {:>9} {:>9} {:>9} {:>7}",

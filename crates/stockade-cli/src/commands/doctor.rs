@@ -130,11 +130,9 @@ fn cgroup_detail(report: &Report) -> String {
         .iter()
         .map(|version| format!("v{version}"))
         .collect();
-    let mut detail = versions.join("+");
-    for controller in &cgroup.controllers {
-        detail.push_str(&format!(" {}", controller.name));
-    }
-    detail
+    let names = cgroup.controllers.iter().map(|found| found.name.clone());
+    let words: Vec<String> = [versions.join("+")].into_iter().chain(names).collect();
+    words.join(" ")
 }
 
 fn docker_detail(report: &Report) -> String {

@@ -9,7 +9,7 @@ use stockade_policy::host::Host;
 use stockade_policy::profile::{
     NetworkExplanation, PathExplanation, PathVerdict, Profile, explain_network, explain_path,
 };
-use stockade_rules::AbsPath;
+use stockade_rules::{AbsPath, Origin};
 
 use crate::args::ExplainArgs;
 use crate::exit::Exit;
@@ -184,7 +184,7 @@ fn print_network(answer: &NetworkExplanation, out: &mut dyn Write) -> io::Result
 
 fn print_verdict(what: &str, verdict: &PathVerdict, out: &mut dyn Write) -> io::Result<()> {
     let rule = verdict.rule.as_deref().unwrap_or("no rule speaks about it");
-    let origin = verdict.origin.as_ref().map(|origin| origin.as_str());
+    let origin = verdict.origin.as_ref().map(Origin::as_str);
     print_line(what, verdict.allowed, rule, origin, out)?;
     print_grant(verdict.grant.as_deref(), out)
 }

@@ -51,7 +51,7 @@ fn check(args: &PolicyCheckArgs) -> Result<Exit, Failure> {
     match (Format::of(args.output.json), refusal) {
         (Format::Text, Some(refusal)) => return Err(refusal),
         (Format::Text, None) => {
-            output::text(|out| writeln!(out, "{}: valid", output::printable(&file)))?
+            output::text(|out| writeln!(out, "{}: valid", output::printable(&file)))?;
         }
         (Format::Json, refusal) => {
             output::json(Document {

@@ -93,7 +93,9 @@ fn ask(socket: &Path, path: &str) -> io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n")?;
+    // In one piece: a server that answers early would reset the connection under a second one.
+    let request = format!("GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     stream.take(LONGEST_ANSWER).read_to_end(&mut answer)?;
     body_of_success(&answer).ok_or_else(|| {
@@ -152,7 +154,8 @@ mod tests {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut request = [0; 512];
                 assert!(stream.read(&mut request).unwrap() > 0);
-                write!(stream, "HTTP/1.0 200 OK\r\n\r\n{body}").unwrap();
+                let answer = format!("HTTP/1.0 200 OK\r\n\r\n{body}");
+                stream.write_all(answer.as_bytes()).unwrap();
             }
         });
         let found = details(path);
