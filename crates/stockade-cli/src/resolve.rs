@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use stockade_policy::model::Surroundings;
+use stockade_policy::Surroundings;
 use stockade_policy::profile::{
     Loader, MAX_FILE_BYTES, PROJECT_FILE, Profile, ProfileError, Sources, user_file,
 };

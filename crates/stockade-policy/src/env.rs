@@ -156,12 +156,11 @@ impl EnvRequest {
                 _ if kept || is_preserved(&name) => None,
                 _ => Some(EnvReason::NotListed),
             };
-            match refusal {
-                Some(reason) => out.removed.push(EnvNote { name, reason }),
-                None => {
-                    out.note_forced(&name, finding);
-                    out.env.insert(name, value);
-                }
+            if let Some(reason) = refusal {
+                out.removed.push(EnvNote { name, reason });
+            } else {
+                out.note_forced(&name, finding);
+                out.env.insert(name, value);
             }
         }
         for (name, value) in &self.set {

@@ -10,10 +10,10 @@
 //! running kernel are the business of whoever enforces the policy, which asks the same functions
 //! about what it found.
 
-pub mod command;
-pub mod env;
+mod command;
+mod env;
 pub mod host;
-pub mod model;
+mod model;
 pub mod profile;
 
 pub use command::{
@@ -25,5 +25,12 @@ pub use env::{
     STOCKADE_SANDBOX_WRITABLE_ROOTS, SanitizedEnv, build_sanitized_env, filter_sensitive_env,
     should_filter_env_var,
 };
-pub use model::*;
+pub use model::{
+    AdditionalPermissions, Approval, ApprovalError, ApprovalScope, Approver, BLOCKED_SYSCALLS,
+    CanSetError, DEFAULT_SENSITIVE_PATHS, FILTERED_SYSCALLS, MAX_POLICY_BYTES,
+    MORE_BLOCKED_SYSCALLS, MORE_SENSITIVE_PATHS, Network, NetworkAllowlistEntry,
+    PROTECTED_IN_ROOTS, PermissionsError, PolicyJsonError, Protocol, ResourceLimits,
+    SandboxPermissions, SandboxPolicy, SeccompProfile, SensitivePath, Surroundings, Widening,
+    WritableRoot, default_sensitive_paths, default_sensitive_paths_with_home, project_env_files,
+};
 pub use stockade_rules::{AbsPath, PathError};

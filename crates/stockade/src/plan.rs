@@ -91,7 +91,7 @@ pub enum PlanError {
     Seccomp(#[source] stockade_linux::seccomp::SpecError),
     /// The environment can't be built.
     #[error("the environment can't be built")]
-    Environment(#[source] stockade_policy::env::EnvError),
+    Environment(#[source] stockade_policy::EnvError),
     /// A required clause does not hold fully.
     #[error("`{clause}` is required and would hold {enforcement}: {reason}")]
     Required {

@@ -31,6 +31,19 @@ pub struct ApprovalScope {
 }
 
 /// Consent to one run. Neither copied nor stored; using it consumes it.
+///
+/// ```compile_fail
+/// # fn twice(approval: stockade_policy::Approval, scope: stockade_policy::ApprovalScope) {
+/// approval.consume(&scope);
+/// approval.consume(&scope); // used up
+/// # }
+/// ```
+///
+/// ```compile_fail
+/// # fn copy(approval: &stockade_policy::Approval) -> stockade_policy::Approval {
+/// approval.clone() // a clone of the reference, not of the approval
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "an approval does nothing until it is presented"]
 pub struct Approval {

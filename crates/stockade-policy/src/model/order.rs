@@ -28,7 +28,6 @@ use thiserror::Error;
 use super::approval::{Approval, ApprovalError, ApprovalScope};
 use super::paths::ImplicitCwd;
 use super::sandbox_policy::SandboxPolicy;
-use super::sensitive::pattern_covers;
 use super::surroundings::Surroundings;
 use crate::command::CommandSpec;
 
@@ -107,9 +106,10 @@ impl SandboxPolicy {
     /// The first thing that this policy permits and `other` does not.
     pub fn widening_over(&self, other: &Self, place: &Surroundings) -> Option<Widening> {
         match (self, other) {
-            (Self::DangerFullAccess, Self::DangerFullAccess)
-            | (Self::ReadOnly { .. } | Self::WorkspaceWrite { .. }, Self::ExternalSandbox { .. })
-            | (_, Self::DangerFullAccess) => None,
+            (_, Self::DangerFullAccess)
+            | (Self::ReadOnly { .. } | Self::WorkspaceWrite { .. }, Self::ExternalSandbox { .. }) => {
+                None
+            }
             (Self::DangerFullAccess, _) => Some(Widening::FullAccess),
             (Self::ExternalSandbox { description }, Self::ExternalSandbox { description: old })
                 if description == old =>
@@ -223,12 +223,13 @@ impl SandboxPolicy {
     }
 }
 
-/// The first path that `new` permits and `old` does not.
+/// The first path that `new` permits and `old` does not, given that `new` has kept each pattern
+/// by which `old` forbids.
 ///
 /// Between the paths that rules name, a decision changes only where a pattern matches. So it is
-/// enough to ask at each named path, and to require that `new` has each of `old`'s patterns: a
-/// path that `new` permits lies below a named path that it permits, and whatever forbids it in
-/// `old` is then either a rule at that path, which was asked, or a pattern, which `new` has too.
+/// enough to ask at each named path: one that `new` permits lies below a named path that it
+/// permits, and whatever forbids it in `old` is then either a rule at that path, which was asked,
+/// or a pattern that matches further down, which `new` has too.
 fn rules_widening(new: &RuleSet, old: &RuleSet) -> Option<Widening> {
     if new == old {
         return None;
@@ -239,10 +240,6 @@ fn rules_widening(new: &RuleSet, old: &RuleSet) -> Option<Widening> {
 }
 
 fn kind_widening(new: &RuleSet, old: &RuleSet, kind: Kind) -> Option<Widening> {
-    let widening = |path: PathBuf| match kind {
-        Kind::Read => Widening::Read(path),
-        Kind::Write => Widening::Write(path),
-    };
     let root = AbsPath::root();
     let points: BTreeSet<&AbsPath> = new
         .iter()
@@ -254,29 +251,15 @@ fn kind_widening(new: &RuleSet, old: &RuleSet, kind: Kind) -> Option<Widening> {
         })
         .chain([&root])
         .collect();
-    let mut permitted = points
+    points
         .into_iter()
-        .filter(|path| new.decide(kind, path.as_path()).allowed)
-        .peekable();
-    permitted.peek()?;
-    permitted
-        .find(|path| !old.decide(kind, path.as_path()).allowed)
-        .map(|path| widening(path.as_path().to_owned()))
-        .or_else(|| lost_pattern(new, old, kind).map(|pattern| widening(pattern.into())))
-}
-
-/// A pattern that `old` forbids and `new` does not.
-fn lost_pattern(new: &RuleSet, old: &RuleSet, kind: Kind) -> Option<String> {
-    let denied = |rules: &RuleSet| -> Vec<Pattern> {
-        let denied = rules.iter().filter(|rule| {
-            matches!(rule.pattern, Pattern::Glob(_)) && rule.access.allows(kind) == Some(false)
-        });
-        denied.map(|rule| rule.pattern.clone()).collect()
-    };
-    let kept = denied(new);
-    let mut lost = denied(old).into_iter();
-    lost.find(|old| !kept.iter().any(|new| pattern_covers(new, old)))
-        .map(|pattern| pattern.to_string())
+        .find(|path| {
+            new.decide(kind, path.as_path()).allowed && !old.decide(kind, path.as_path()).allowed
+        })
+        .map(|path| match kind {
+            Kind::Read => Widening::Read(path.as_path().to_owned()),
+            Kind::Write => Widening::Write(path.as_path().to_owned()),
+        })
 }
 
 fn here() -> Option<Surroundings> {

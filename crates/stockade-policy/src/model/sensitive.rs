@@ -315,7 +315,7 @@ impl SensitivePath {
 ///
 /// For two patterns the match must end at the same depth, because length decides between rules:
 /// `**/b` covers `**/a/b`, but `**/a` does not.
-pub(super) fn pattern_covers(own: &Pattern, theirs: &Pattern) -> bool {
+fn pattern_covers(own: &Pattern, theirs: &Pattern) -> bool {
     match (own, theirs) {
         (Pattern::Subtree(own), Pattern::Subtree(theirs)) => theirs.is_within(own),
         (Pattern::Glob(own), Pattern::Subtree(theirs)) => {
@@ -515,6 +515,22 @@ mod tests {
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn covering_goes_by_the_end_of_the_pattern() {
+        let covers = |own: &str, theirs: &str| {
+            SensitivePath::new(own).covers(&SensitivePath::new(theirs), Some(&abs("/home/u")))
+        };
+        assert!(covers("**/b", "**/a/b") && covers("**/a/b", "**/a/b"));
+        // A root named `a` would reopen `a/b`.
+        assert!(!covers("**/a", "**/a/b") && !covers("**/a/b", "**/b"));
+        assert!(!covers("**/b", "**/ab") && !covers("**/**/b", "**/a/**/c"));
+        assert!(covers("**/.ssh", "~/.ssh") && covers("/home/u", "~/.ssh"));
+        assert!(!covers("~/.ssh", "**/.ssh") && !covers("~/.ssh/x", "~/.ssh"));
+        let write_only = SensitivePath::write_only("/x");
+        assert!(SensitivePath::new("/x").covers(&write_only, None));
+        assert!(!write_only.covers(&SensitivePath::new("/x"), None));
     }
 
     #[test]
