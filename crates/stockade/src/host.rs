@@ -32,6 +32,8 @@ pub(crate) struct Host {
 pub(crate) enum Found {
     /// Nothing.
     Missing,
+    /// Something that may not be looked at, or may be once a mode has changed.
+    Unreadable,
     /// Something, at its real path.
     Present {
         real: AbsPath,
@@ -80,6 +82,38 @@ impl Host {
     }
 }
 
+impl Host {
+    /// Where a name would lie, links on the way followed, whether or not anything has it.
+    pub(crate) fn landing(&self, path: &AbsPath) -> AbsPath {
+        if let Found::Present { real, .. } = self.find(path) {
+            return real;
+        }
+        match (path.parent(), path.as_path().file_name()) {
+            (Some(parent), Some(name)) => self
+                .landing(&parent)
+                .join(name)
+                .unwrap_or_else(|_| path.clone()),
+            _ => path.clone(),
+        }
+    }
+
+    /// The text of a small file.
+    pub(crate) fn read(path: &AbsPath) -> Option<String> {
+        use std::io::Read;
+        const MAX: u64 = 8192;
+        let metadata = fs::symlink_metadata(path)
+            .ok()
+            .filter(fs::Metadata::is_file)?;
+        let mut text = String::new();
+        fs::File::open(path)
+            .ok()?
+            .take(MAX)
+            .read_to_string(&mut text)
+            .ok()?;
+        (metadata.len() < MAX).then_some(text)
+    }
+}
+
 /// Follows links one by one, so that each is known.
 fn find(path: &AbsPath) -> Found {
     let mut links = Vec::new();
@@ -95,7 +129,7 @@ fn find(path: &AbsPath) -> Found {
             }
             Err(_) => Found::Missing,
         },
-        // What can't be looked up by the user can't be by the command either.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Found::Unreadable,
         Err(_) => Found::Missing,
     }
 }

@@ -24,6 +24,8 @@ pub struct Spec {
     pub keep_descriptors: Vec<i32>,
     /// Whether the command gets a terminal of its own.
     pub terminal: bool,
+    /// Whether refused reads are recorded too, which makes every open a little slower.
+    pub explain: bool,
 }
 
 /// What one run will do. `stockade run --dry-run` prints it, `stockade run` executes it.
@@ -35,7 +37,7 @@ pub struct ExecPlan {
     /// What will be enforced, clause by clause.
     pub enforcement: Vec<ClauseReport>,
     /// Names of environment variables that are not handed on.
-    pub removed_env: Vec<String>,
+    pub env_removed: Vec<String>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// When the run is ended, if it has not ended by itself.

@@ -24,7 +24,7 @@ pub struct Report {
     /// Each clause of the policy.
     pub enforcement: Vec<ClauseReport>,
     /// Names of environment variables that were not handed on.
-    pub removed_env: Vec<String>,
+    pub env_removed: Vec<String>,
     /// What was refused.
     pub denials: Vec<DenialRecord>,
     /// What was used.
@@ -71,8 +71,8 @@ pub struct DenialRecord {
     pub operation: Operation,
     /// On what: the absolute real path.
     pub path: PathBuf,
-    /// The rule that decided; none if no rule grants it.
-    pub rule: Option<String>,
+    /// The rule that decided.
+    pub rule: String,
     /// Who stated that rule.
     pub origin: Option<String>,
     /// The smallest change that would let it pass.
@@ -174,7 +174,7 @@ impl Report {
                 .as_ref()
                 .map_or(0, |landlock| landlock.abi),
             enforcement: plan.enforcement.clone(),
-            removed_env: plan.removed_env.clone(),
+            env_removed: plan.env_removed.clone(),
             denials: denials
                 .iter()
                 .map(|denial| DenialRecord::new(plan, denial))
@@ -201,7 +201,7 @@ impl DenialRecord {
         Self {
             operation: denial.operation,
             path: denial.path.clone(),
-            rule: rule.map(ToString::to_string),
+            rule: rule.map_or_else(|| NOTHING_GRANTS_IT.to_owned(), ToString::to_string),
             origin: rule.map(|rule| rule.origin.to_string()),
             grant: grant(plan, denial),
             errno: denial.errno,
@@ -210,6 +210,9 @@ impl DenialRecord {
         }
     }
 }
+
+/// What stands for a rule where none speaks about the path.
+const NOTHING_GRANTS_IT: &str = "no rule grants it";
 
 /// The flag that would let it pass.
 fn grant(plan: &ExecPlan, denial: &Denial) -> String {

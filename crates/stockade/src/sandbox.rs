@@ -86,6 +86,10 @@ pub enum RunError {
     /// The sandbox could not be built; nothing of the command has run.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    /// A descriptor that is to be passed on is a directory, from which the host's tree can be
+    /// climbed.
+    #[error("descriptor {0} is a directory and can't be passed on")]
+    Directory(i32),
     /// Pipes or waiting failed.
     #[error("could not {act}")]
     Io {
@@ -190,6 +194,7 @@ impl Command {
             env: self.env.clone(),
             keep_descriptors: self.keep.iter().map(|(_, number)| *number).collect(),
             terminal: false,
+            explain: false,
         };
         ExecPlan::new(&self.sandbox.profile, &spec)
     }
@@ -246,6 +251,20 @@ impl Child {
         standard: [BorrowedFd<'_>; 3],
         kept: &[(BorrowedFd<'_>, i32)],
     ) -> Result<Self, RunError> {
+        let null = stdio::open_null()?;
+        let mut plan = plan;
+        let standard = standard.map(|fd| {
+            if stdio::is_directory(fd) {
+                // Whoever holds a directory of the host can climb from it to everywhere.
+                plan.warnings
+                    .push("a directory can't be standard input or output".to_owned());
+                return null.as_fd();
+            }
+            fd
+        });
+        if let Some((_, number)) = kept.iter().find(|(fd, _)| stdio::is_directory(*fd)) {
+            return Err(RunError::Directory(*number));
+        }
         let running = stockade_linux::spawn(&plan.linux, helper, standard, kept)?;
         Ok(Self {
             plan,

@@ -17,7 +17,7 @@ use crate::sys;
 /// Turns the calling process into the command; returns only what went wrong.
 pub(super) fn run(
     plan: &LinuxPlan,
-    terminal: Option<OwnedFd>,
+    terminal: Option<&OwnedFd>,
     filter: &Program,
     exchange: &Exchange,
 ) -> Failure {
@@ -47,7 +47,8 @@ fn install_filter(plan: &LinuxPlan, filter: &Program, exchange: &Exchange) -> Re
     Ok(())
 }
 
-fn prepare(terminal: Option<OwnedFd>) -> Result<(), Failure> {
+/// The descriptor table is still shared with pid 1: nothing may be closed here.
+fn prepare(terminal: Option<&OwnedFd>) -> Result<(), Failure> {
     let Some(terminal) = terminal else {
         rustix::process::setsid().at(Stage::NewSession)?;
         return sys::signal::restore_defaults().at(Stage::Signals);
@@ -55,10 +56,10 @@ fn prepare(terminal: Option<OwnedFd>) -> Result<(), Failure> {
     rustix::process::setpgid(None, None).at(Stage::NewSession)?;
     // Taking the foreground from the background raises SIGTTOU, which would stop us.
     sys::signal::catch(&[libc::SIGTTOU]).at(Stage::Signals)?;
-    rustix::termios::tcsetpgrp(&terminal, rustix::process::getpid()).at(Stage::Terminal)?;
-    rustix::stdio::dup2_stdin(&terminal).at(Stage::Terminal)?;
-    rustix::stdio::dup2_stdout(&terminal).at(Stage::Terminal)?;
-    rustix::stdio::dup2_stderr(&terminal).at(Stage::Terminal)?;
+    rustix::termios::tcsetpgrp(terminal, rustix::process::getpid()).at(Stage::Terminal)?;
+    rustix::stdio::dup2_stdin(terminal).at(Stage::Terminal)?;
+    rustix::stdio::dup2_stdout(terminal).at(Stage::Terminal)?;
+    rustix::stdio::dup2_stderr(terminal).at(Stage::Terminal)?;
     sys::signal::restore_defaults().at(Stage::Signals)
 }
 

@@ -61,14 +61,14 @@ fn start(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> Result<R
     if let Some(rules) = &plan.landlock {
         landlock::restrict(rules).at(Stage::Landlock)?;
     }
-    let signals = sys::signal::catch(&[libc::SIGCHLD]).at(Stage::Signals)?;
+    let signals = sys::signal::catch(&[libc::SIGCHLD, libc::SIGTERM]).at(Stage::Signals)?;
     let program = compile(&plan.seccomp)
         .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
         .at(Stage::Seccomp)?;
     let exchange = command::Exchange::new().at(Stage::ForkCommand)?;
     match sys::process::fork_until_execution().at(Stage::ForkCommand)? {
         Fork::Child => {
-            let failure = command::run(plan, terminal, &program, &exchange);
+            let failure = command::run(plan, terminal.as_ref(), &program, &exchange);
             exchange.put_failure(&failure);
             exit_now(1)
         }
@@ -132,12 +132,27 @@ fn supervise(command: Running, plan: &LinuxPlan, control: BorrowedFd<'_>) -> io:
             }
         }
         if signalled {
-            while sys::signal::next(signals.as_fd())?.is_some() {}
-            for event in reap(command.pid)? {
-                match event {
-                    Event::Ended(status) => return Report::Exited(status).send(control),
-                    Event::Stopped => Report::Stopped.send(control)?,
+            let mut told_to_end = false;
+            while let Some(signal) = sys::signal::next(signals.as_fd())? {
+                told_to_end |= signal == libc::SIGTERM;
+            }
+            let events = reap(command.pid)?;
+            let ended = events.iter().find_map(|event| match event {
+                Event::Ended(status) => Some(*status),
+                Event::Stopped => None,
+            });
+            if told_to_end || ended.is_some() {
+                if let Some(mediator) = mediator
+                    .as_mut()
+                    .filter(|mediator| mediator.has_redirects())
+                {
+                    end_everybody()?;
+                    mediator.judge_redirects();
                 }
+                return ended.map_or(Ok(()), |status| Report::Exited(status).send(control));
+            }
+            if !events.is_empty() {
+                Report::Stopped.send(control)?;
             }
         }
         if requested {
@@ -146,6 +161,21 @@ fn supervise(command: Running, plan: &LinuxPlan, control: BorrowedFd<'_>) -> io:
                 // The launcher is gone; the outer helper is about to end us.
                 None => return Ok(()),
             }
+        }
+    }
+}
+
+/// Kills everybody else in the pid namespace and waits until they are gone.
+fn end_everybody() -> io::Result<()> {
+    match sys::signal::kill_everybody_else() {
+        Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
+        _ => {}
+    }
+    loop {
+        match sys::process::wait(-1, true) {
+            Ok(_) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(()),
+            Err(error) => return Err(error),
         }
     }
 }

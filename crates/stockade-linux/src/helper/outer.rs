@@ -3,7 +3,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::init;
@@ -64,8 +64,7 @@ fn wait_for(init: Pid, life: &OwnedFd) -> std::io::Result<Reaped> {
             Err(error) => return Err(error.into()),
         }
         if !watched[0].revents().is_empty() {
-            // It takes its whole pid namespace with it (pid_namespaces(7)).
-            pidfd_send_signal(&pidfd, Signal::KILL)?;
+            end(&pidfd)?;
             break;
         }
         if !watched[1].revents().is_empty() {
@@ -79,4 +78,19 @@ fn wait_for(init: Pid, life: &OwnedFd) -> std::io::Result<Reaped> {
             Ok(None) | Err(_) => {}
         }
     }
+}
+
+/// Ends the sandbox. Pid 1 gets a moment to end everybody else and to judge what they made, and
+/// then takes its whole pid namespace with it (`pid_namespaces(7)`).
+fn end(init: &OwnedFd) -> std::io::Result<()> {
+    const MOMENT: Timespec = Timespec {
+        tv_sec: 1,
+        tv_nsec: 0,
+    };
+    pidfd_send_signal(init, Signal::TERM)?;
+    let mut watched = [PollFd::new(init, PollFlags::IN)];
+    if poll(&mut watched, Some(&MOMENT)) != Ok(1) {
+        pidfd_send_signal(init, Signal::KILL)?;
+    }
+    Ok(())
 }

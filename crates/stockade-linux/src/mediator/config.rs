@@ -207,8 +207,11 @@ impl Setting {
                         "active" | "branch" | "ignore" | "fetchrecursesubmodules" | "shallow" => {
                             true
                         }
-                        // `!command` is a value of submodule.NAME.update.
-                        "update" => !self.value.starts_with(b"!"),
+                        // `!command` is a value too.
+                        "update" => matches!(
+                            self.value.as_slice(),
+                            b"checkout" | b"merge" | b"none" | b"rebase"
+                        ),
                         _ => false,
                     }
             }

@@ -1,11 +1,13 @@
 //! Opening and truncating files.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use stockade_rules::Kind;
 
+use super::attributes::SET_ID;
 use super::caller::{CWD, Caller, low_word};
 use super::place::{Landing, Last, Name, Object};
 use super::record::Operation;
@@ -26,7 +28,8 @@ impl Mediator<'_> {
         mode: u64,
     ) -> Result<Answer, Errno> {
         let flags = OFlags::from_bits_retain(low_word(flags).cast_unsigned());
-        let mode = Mode::from_bits_truncate(low_word(mode).cast_unsigned());
+        // No set-id program is made, whoever may run it later.
+        let mode = Mode::from_bits_truncate(low_word(mode).cast_unsigned() & !SET_ID);
         let inherit = if flags.contains(OFlags::CLOEXEC) {
             Inherit::CloseOnExec
         } else {
@@ -39,7 +42,11 @@ impl Mediator<'_> {
         } else {
             Last::Follow
         };
-        let fd = match self.land(caller, directory, &text, last)? {
+        let landing = match self.land(caller, directory, &text, last) {
+            Err(Errno::ACCESS) => return Err(self.refused_on_the_way(caller, directory, &text)),
+            other => other?,
+        };
+        let fd = match landing {
             Landing::Object(_) if exclusive => return Err(Errno::EXIST),
             Landing::Object(object) => {
                 let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
@@ -90,6 +97,19 @@ impl Mediator<'_> {
         let has = rustix::fs::fcntl_getfl(&held)? & OFlags::ACCMODE;
         let wants = flags & OFlags::ACCMODE;
         Ok((has == wants || has == OFlags::RDWR).then_some(held))
+    }
+
+    /// A hidden directory in the path: the refusal is the policy's, and is recorded as such.
+    fn refused_on_the_way(&mut self, caller: &Caller, directory: u64, text: &CStr) -> Errno {
+        let path = self.lexical_path(caller, directory, text);
+        match path {
+            Some(path) if !self.plan.rules.decide(Kind::Read, path.as_path()).allowed => {
+                let rule = self.plan.rules.decide(Kind::Read, path.as_path()).rule;
+                self.records
+                    .deny(caller, Operation::Read, path.as_path(), rule)
+            }
+            _ => Errno::ACCESS,
+        }
     }
 
     /// `openat2(2)`: flags and mode lie behind a pointer.
@@ -156,6 +176,9 @@ impl Mediator<'_> {
         let Some(path) = &object.path else {
             return Ok(());
         };
+        if writes {
+            self.refuse_redirect(caller, Operation::Open, path, &object.stat)?;
+        }
         let (operation, kind) = if writes {
             (Operation::Open, Kind::Write)
         } else {
@@ -223,10 +246,12 @@ impl Mediator<'_> {
             return Ok(fd);
         }
         self.judge(caller, Operation::Create, Kind::Write, &name.path)?;
-        self.with_umask_of(caller, |_| {
+        let fd = self.with_umask_of(caller, |_| {
             let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
             rustix::fs::openat(&name.directory, &name.last, flags, mode)
-        })
+        })?;
+        self.note_made(&name.path, fd.as_fd())?;
+        Ok(fd)
     }
 
     /// Does something that makes a file, with the caller's umask.
@@ -244,7 +269,7 @@ impl Mediator<'_> {
 /// Opens the very object that was judged.
 fn open_object(object: &Object, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     // By `self` and not by a directory opened before: this also runs in a forked child.
-    let path = format!("/proc/self/fd/{}", object.number());
+    let path = object.own_path();
     // NOCTTY: a terminal opened here must not become the mediator's.
     let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
     rustix::fs::open(path, flags, mode)

@@ -16,12 +16,14 @@
 //! Needs Linux 5.14 (`SECCOMP_ADDFD_FLAG_SEND`), 5.19 for calls that a signal can't tear
 //! (`WAIT_KILLABLE_RECV`).
 
+mod attributes;
 mod caller;
 mod config;
 mod files;
 mod names;
 mod place;
 mod record;
+mod redirects;
 mod sockets;
 
 use std::io;
@@ -29,10 +31,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::io::Errno;
-use stockade_rules::Kind;
+use stockade_rules::{Access, Decision, Kind, Rank};
 
+use self::attributes::Named;
 use self::caller::{CWD, Caller};
 use self::record::Records;
+use self::redirects::Made;
 use self::sockets::Connecting;
 use crate::plan::Mediation;
 use crate::seccomp::{Inherit, Listener};
@@ -50,6 +54,8 @@ pub(crate) struct Mediator<'a> {
     /// Sockets that were bound inside, by device and inode: these may be connected to.
     bound: Vec<(u64, u64)>,
     connecting: Vec<Connecting>,
+    /// Files made inside that tell git where its directory is; judged when all is over.
+    made: Vec<Made>,
 }
 
 /// What a call gets.
@@ -77,6 +83,7 @@ impl<'a> Mediator<'a> {
             own_descriptors: caller::open_directory("/proc/self/fd")?,
             bound: Vec::new(),
             connecting: Vec::new(),
+            made: Vec::new(),
         })
     }
 
@@ -107,8 +114,12 @@ impl<'a> Mediator<'a> {
             Ok(Answer::Later) => return Ok(()),
             Ok(Answer::Value(value)) => self.listener.answer(id, value),
             Ok(Answer::Descriptor(fd, inherit)) => {
-                match self.listener.answer_fd(id, fd.as_fd(), inherit) {
-                    Ok(_) => Ok(()),
+                let added = self.listener.add_fd(id, fd.as_fd(), inherit);
+                // Before the caller goes on: a file that somebody has open for writing can't be
+                // executed, and the caller may be about to.
+                drop(fd);
+                match added {
+                    Ok(number) => self.listener.answer(id, number.into()),
                     // The caller's table is full, for example: the call fails as it would have.
                     Err(error) if error.kind() != io::ErrorKind::NotFound => self
                         .listener
@@ -127,6 +138,7 @@ impl<'a> Mediator<'a> {
 
     fn dispatch(&mut self, caller: &Caller) -> Result<Answer, Errno> {
         const CREATE: u64 = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) as u64;
+        const NOFOLLOW: u64 = libc::AT_SYMLINK_NOFOLLOW as u64;
         const REMOVE_DIRECTORY: u64 = libc::AT_REMOVEDIR as u64;
         let arg = caller.arguments();
         match caller.number() {
@@ -159,6 +171,25 @@ impl<'a> Mediator<'a> {
             #[cfg(target_arch = "x86_64")]
             libc::SYS_renameat => self.rename(caller, [arg[0], arg[1]], [arg[2], arg[3]], 0),
             libc::SYS_renameat2 => self.rename(caller, [arg[0], arg[1]], [arg[2], arg[3]], arg[4]),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_chmod => self.change_mode(caller, CWD, arg[0], arg[1], 0),
+            libc::SYS_fchmodat => self.change_mode(caller, arg[0], arg[1], arg[2], 0),
+            libc::SYS_fchmodat2 => self.change_mode(caller, arg[0], arg[1], arg[2], arg[3]),
+            libc::SYS_fchmod => self.change_mode_of(caller, arg[0], arg[1]),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_chown => self.change_owner(caller, CWD, arg[0], [arg[1], arg[2]], 0),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_lchown => self.change_owner(caller, CWD, arg[0], [arg[1], arg[2]], NOFOLLOW),
+            libc::SYS_fchownat => {
+                self.change_owner(caller, arg[0], arg[1], [arg[2], arg[3]], arg[4])
+            }
+            libc::SYS_fchown => self.change_owner_of(caller, arg[0], [arg[1], arg[2]]),
+            libc::SYS_setxattr => self.set_attribute(caller, Named::Path(arg[0]), &arg),
+            libc::SYS_fsetxattr => self.set_attribute(caller, Named::Descriptor(arg[0]), &arg),
+            libc::SYS_removexattr => self.remove_attribute(caller, Named::Path(arg[0]), arg[1]),
+            libc::SYS_fremovexattr => {
+                self.remove_attribute(caller, Named::Descriptor(arg[0]), arg[1])
+            }
             libc::SYS_bind => self.bind(caller, arg[0], arg[1], arg[2]),
             libc::SYS_connect => self.connect(caller, arg[0], arg[1], arg[2]),
             // The filter hands over nothing else; if it ever does, the call fails.
@@ -175,9 +206,26 @@ impl<'a> Mediator<'a> {
         path: &Path,
     ) -> Result<(), Errno> {
         let decision = self.plan.rules.decide(kind, path);
-        if decision.allowed {
+        if decision.allowed || self.is_git_sample(&decision, path) {
             return Ok(());
         }
         Err(self.records.deny(caller, operation, path, decision.rule))
+    }
+
+    /// `git init` and `clone` fill `hooks` with samples, which git never runs: only the name
+    /// without its ending is a hook's, and nothing can be given that name.
+    fn is_git_sample(&self, decision: &Decision<'_>, path: &Path) -> bool {
+        let Some(hooks) = path.parent().filter(|parent| parent.ends_with("hooks")) else {
+            return false;
+        };
+        let shipped = decision
+            .rule
+            .is_some_and(|rule| rule.rank == Rank::Default && rule.access == Access::DenyWrite);
+        path.extension().is_some_and(|ending| ending == "sample")
+            && shipped
+            && decision.names(hooks)
+            && hooks
+                .parent()
+                .is_some_and(|git| self.plan.rules.decide(Kind::Write, git).allowed)
     }
 }

@@ -6,6 +6,7 @@ use rustix::fs::{AtFlags, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 use stockade_rules::{Access, Kind, Rank};
 
+use super::attributes::SET_ID;
 use super::caller::{Caller, low_word};
 use super::place::{Landing, Last, Name};
 use super::record::Operation;
@@ -30,9 +31,12 @@ impl Mediator<'_> {
         Ok(Answer::Value(0))
     }
 
-    /// `git init` makes an empty `hooks`. An empty directory whose contents a built-in rule
-    /// protects holds nothing, and nothing can be put in it.
+    /// `git init` makes an empty `hooks`: it holds nothing, and nothing but samples can be put
+    /// in it.
     fn is_harmless_directory(&self, name: &Name) -> bool {
+        if name.last.as_bytes() != b"hooks" {
+            return false;
+        }
         let decision = self.plan.rules.decide(Kind::Write, &name.path);
         let built_in = decision
             .rule
@@ -53,7 +57,7 @@ impl Mediator<'_> {
         device: u64,
     ) -> Result<Answer, Errno> {
         let name = self.judged_name(caller, directory, path, Operation::MakeNode)?;
-        let mode = low_word(mode).cast_unsigned();
+        let mode = low_word(mode).cast_unsigned() & !SET_ID;
         let kind = match FileType::from_raw_mode(mode) {
             // A mode without a kind means a regular file (mknod(2)).
             FileType::Unknown if mode & libc::S_IFMT == 0 => FileType::RegularFile,
@@ -78,6 +82,7 @@ impl Mediator<'_> {
         if name.slash && !flags.contains(AtFlags::REMOVEDIR) {
             return Err(Errno::NOTDIR);
         }
+        self.refuse_redirect_at(caller, Operation::Remove, &name)?;
         rustix::fs::unlinkat(&name.directory, &name.last, flags)?;
         Ok(Answer::Value(0))
     }
@@ -128,6 +133,7 @@ impl Mediator<'_> {
         if object.kind().is_symlink() {
             self.refuse_redirection(caller, &name)?;
         }
+        self.refuse_redirect_at(caller, Operation::MakeLink, &name)?;
         let number = object.number();
         rustix::fs::linkat(
             &self.own_descriptors,
@@ -136,6 +142,7 @@ impl Mediator<'_> {
             &name.last,
             AtFlags::SYMLINK_FOLLOW,
         )?;
+        self.note_named(&name.path, &object.stat);
         Ok(Answer::Value(0))
     }
 
@@ -157,11 +164,15 @@ impl Mediator<'_> {
             return Ok(answer);
         }
         self.judge(caller, Operation::Rename, Kind::Write, &to.path)?;
+        self.refuse_redirect_at(caller, Operation::Rename, &from)?;
+        self.refuse_redirect_at(caller, Operation::Rename, &to)?;
         self.refuse_unsafe_move(caller, &from, &to)?;
         if flags.contains(RenameFlags::EXCHANGE) {
             self.refuse_unsafe_move(caller, &to, &from)?;
         }
+        let moved = rustix::fs::statat(&from.directory, &from.last, AtFlags::SYMLINK_NOFOLLOW)?;
         rustix::fs::renameat_with(&from.directory, &from.last, &to.directory, &to.last, flags)?;
+        self.note_named(&to.path, &moved);
         Ok(Answer::Value(0))
     }
 
@@ -179,6 +190,19 @@ impl Mediator<'_> {
             },
             FileType::Symlink => self.refuse_redirection(caller, to),
             _ => Ok(()),
+        }
+    }
+
+    fn refuse_redirect_at(
+        &mut self,
+        caller: &Caller,
+        operation: Operation,
+        name: &Name,
+    ) -> Result<(), Errno> {
+        match rustix::fs::statat(&name.directory, &name.last, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => self.refuse_redirect(caller, operation, &name.path, &stat),
+            // What does not exist redirects nothing.
+            Err(_) => Ok(()),
         }
     }
 

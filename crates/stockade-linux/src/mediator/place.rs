@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
+use stockade_rules::AbsPath;
 
 use super::Mediator;
 use super::caller::Caller;
@@ -57,6 +58,11 @@ const MAX_LINKS: usize = 40;
 const PROC_ROOT_INODE: u64 = 1;
 
 impl Object {
+    /// A path by which the mediator can act on this very object.
+    pub(super) fn own_path(&self) -> String {
+        format!("/proc/self/fd/{}", self.number())
+    }
+
     /// The number of its descriptor in the mediator.
     pub(super) fn number(&self) -> String {
         self.fd.as_raw_fd().to_string()
@@ -262,6 +268,13 @@ impl Mediator<'_> {
         let own = format!("/proc/{}/fd", caller.process(self.proc.as_fd())?);
         let number = name.to_str().ok().and_then(|text| text.parse().ok());
         Ok(number.filter(|_| path == Path::new(&own)))
+    }
+
+    /// The path as written, made absolute: for records about what could not be looked up.
+    pub(super) fn lexical_path(&self, caller: &Caller, fd: u64, text: &CStr) -> Option<AbsPath> {
+        let start = self.start(caller, fd, text.to_bytes()).ok()?;
+        let base = self.path_of(start.as_fd()).ok()?;
+        AbsPath::new(base.join(OsStr::from_bytes(text.to_bytes()))).ok()
     }
 
     fn start(&self, caller: &Caller, fd: u64, path: &[u8]) -> Result<OwnedFd, Errno> {

@@ -35,6 +35,8 @@ pub struct Denial {
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Operation {
+    /// Changing a file's mode, owner or extended attributes.
+    ChangeAttribute = 12,
     /// Binding a Unix socket to a name.
     Bind = 1,
     /// Connecting to a Unix socket.
@@ -43,6 +45,8 @@ pub enum Operation {
     Create = 3,
     /// Changing git's configuration in a way that could run code.
     GitConfig = 4,
+    /// Sending git to another repository's hooks and configuration.
+    GitRedirect = 13,
     /// Making a directory.
     MakeDirectory = 5,
     /// Making a hard or symbolic link.
@@ -60,11 +64,13 @@ pub enum Operation {
 }
 
 impl Operation {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::Bind,
+        Self::ChangeAttribute,
         Self::Connect,
         Self::Create,
         Self::GitConfig,
+        Self::GitRedirect,
         Self::MakeDirectory,
         Self::MakeLink,
         Self::MakeNode,
@@ -85,9 +91,11 @@ impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Bind => "bind",
+            Self::ChangeAttribute => "change",
             Self::Connect => "connect",
             Self::Create => "create",
             Self::GitConfig => "git config",
+            Self::GitRedirect => "git redirect",
             Self::MakeDirectory => "mkdir",
             Self::MakeLink => "link",
             Self::MakeNode => "mknod",
@@ -126,6 +134,28 @@ impl<'a> Records<'a> {
         path: &Path,
         rule: Option<&PathRule>,
     ) -> Errno {
+        let pid = caller.thread.as_raw_nonzero().get();
+        let program = || {
+            open_directory("/proc")
+                .map(|proc| caller.program(std::os::fd::AsFd::as_fd(&proc)))
+                .unwrap_or_default()
+        };
+        self.record(operation, path, rule, pid, program)
+    }
+
+    /// Records what was refused when its maker was already gone.
+    pub(super) fn deny_afterwards(&mut self, operation: Operation, path: &Path) {
+        self.record(operation, path, None, 0, Vec::new);
+    }
+
+    fn record(
+        &mut self,
+        operation: Operation,
+        path: &Path,
+        rule: Option<&PathRule>,
+        pid: i32,
+        program: impl FnOnce() -> Vec<u8>,
+    ) -> Errno {
         let errno = Errno::ACCESS;
         let known = self
             .sent
@@ -135,9 +165,6 @@ impl<'a> Records<'a> {
             return errno;
         }
         self.sent.push((operation, path.to_owned()));
-        let program = open_directory("/proc")
-            .map(|proc| caller.program(std::os::fd::AsFd::as_fd(&proc)))
-            .unwrap_or_default();
         let denial = Denial {
             operation,
             path: path.to_owned(),
@@ -147,8 +174,8 @@ impl<'a> Records<'a> {
                     .position(|candidate| std::ptr::eq(candidate, rule))
             }),
             errno: errno.raw_os_error(),
-            pid: caller.thread.as_raw_nonzero().get(),
-            program: PathBuf::from(std::ffi::OsStr::from_bytes(&program)),
+            pid,
+            program: PathBuf::from(std::ffi::OsStr::from_bytes(&program())),
         };
         // If the launcher is too slow to hear it, the program must not wait for that.
         let _ = Report::Denied(denial).send(self.control);

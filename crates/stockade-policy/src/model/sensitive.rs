@@ -36,6 +36,14 @@ pub const DEFAULT_SENSITIVE_PATHS: &[&str] = &[
 /// breaks ordinary work. The environments of other processes (`/proc/*/environ`) are hidden by
 /// the sandbox's own `/proc`, not by a path.
 pub const MORE_SENSITIVE_PATHS: &[&str] = &[
+    // The system's own, which root can read
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/krb5.keytab",
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
     // Tools
     "~/.cargo/credentials",
     "~/.config/git/credentials",

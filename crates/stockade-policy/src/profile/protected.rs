@@ -79,7 +79,9 @@ pub const PROTECTED_NAMES: &[Protected] = &[
     all(Guard::GitConfig, ".git/config"),
     all(Guard::GitConfig, ".git/config.worktree"),
     all(Guard::GitConfig, ".git/modules/**/config"),
+    all(Guard::GitConfig, ".git/worktrees/*/config"),
     all(Guard::GitConfig, ".git/worktrees/*/config.worktree"),
+    all(Guard::GitHooks, ".git/worktrees/*/hooks"),
     // Attributes choose among the filters and drivers that the configuration defines.
     all(Guard::GitConfig, ".git/info/attributes"),
     all(Guard::GitConfig, ".gitconfig"),

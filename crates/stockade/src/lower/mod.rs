@@ -1,6 +1,7 @@
 //! From profile, command and host to plan. Pure: everything that is looked at is in `Host`.
 
 mod environment;
+mod git;
 pub(crate) mod limits;
 mod mounts;
 mod rules;
@@ -8,9 +9,9 @@ mod rules;
 use stockade_linux::plan::{self, Command, LinuxPlan, Text};
 use stockade_linux::seccomp::{Arch, Mediation, ProfileKind, ProfileOptions};
 use stockade_policy::profile::{Backend, Clause, Level, NetworkMode, Profile, SeccompMode};
-use stockade_rules::{Access, Pattern};
+use stockade_rules::{Access, Pattern, RuleSet};
 
-use crate::host::Host;
+use crate::host::{Found, Host};
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::report::{ClauseReport, Enforcement};
 
@@ -18,9 +19,12 @@ pub(crate) fn lower(profile: &Profile, spec: &Spec, host: &Host) -> Result<ExecP
     choose_backend(profile)?;
     let own_network = network(profile)?;
     let mut warnings = profile.warnings.clone();
+    if profile.danger_nested_namespaces.value {
+        warnings.push("the command may make user namespaces of its own".to_owned());
+    }
     let rules = rules::real(profile, host, &mut warnings);
     let view = mounts::lower(profile, &rules, host)?;
-    let reads = denies_reads_by_pattern(&rules);
+    let reads = spec.explain || denies_reads_unmounted(profile, &rules, host);
     let environment = environment::lower(profile, spec, own_network)?;
     let (rlimits, cgroup, limits_report) = limits::lower(profile, host);
 
@@ -50,7 +54,7 @@ pub(crate) fn lower(profile: &Profile, spec: &Spec, host: &Host) -> Result<ExecP
             rules: view.rules,
             unix_sockets: rules::sockets(profile, host),
             private: view.private,
-            git_configs: rules::git_configs(profile),
+            git_configs: rules::git_configs(profile, host),
         }),
         nested_namespaces: profile.danger_nested_namespaces.value,
         keep_descriptors: spec.keep_descriptors.clone(),
@@ -62,7 +66,7 @@ pub(crate) fn lower(profile: &Profile, spec: &Spec, host: &Host) -> Result<ExecP
     Ok(ExecPlan {
         backend: Backend::Native,
         enforcement,
-        removed_env: environment.removed,
+        env_removed: environment.removed,
         warnings,
         wall_time: profile.limits.wall_time(),
         output: profile.limits.output(),
@@ -97,11 +101,21 @@ fn network(profile: &Profile) -> Result<bool, PlanError> {
     }
 }
 
-/// Patterns whose reading is denied can't be mounts: the mediator must see every open.
-fn denies_reads_by_pattern(rules: &stockade_rules::RuleSet) -> bool {
+/// Whether a denied read can't be a mount, so that the mediator must see every open: a pattern, or
+/// something in a writable root that can't be looked at before a mode is changed.
+fn denies_reads_unmounted(profile: &Profile, rules: &RuleSet, host: &Host) -> bool {
     rules.iter().any(|rule| {
-        matches!(rule.pattern, Pattern::Glob(_))
-            && matches!(rule.access, Access::Deny | Access::DenyRead)
+        matches!(rule.access, Access::Deny | Access::DenyRead)
+            && match &rule.pattern {
+                Pattern::Glob(_) => true,
+                Pattern::Subtree(path) => {
+                    host.find(path) == Found::Unreadable
+                        && profile
+                            .writable_roots
+                            .iter()
+                            .any(|root| path.is_within(root))
+                }
+            }
     })
 }
 
@@ -126,7 +140,7 @@ fn filter(
     options.allow_debug = profile.level.value < Level::Enhanced;
     options.mediation = Some(Mediation {
         reads,
-        attributes: false,
+        attributes: true,
         unix_sockets: true,
     });
     let arch = Arch::native().ok_or(PlanError::Architecture)?;

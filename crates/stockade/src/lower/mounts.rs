@@ -115,7 +115,9 @@ impl Points {
         for device in &profile.devices {
             match host.find(&device.value) {
                 Found::Present { real, .. } => granted.push(real),
-                Found::Missing => return Err(PlanError::Device(device.value.clone())),
+                Found::Missing | Found::Unreadable => {
+                    return Err(PlanError::Device(device.value.clone()));
+                }
             }
         }
         let engine = [

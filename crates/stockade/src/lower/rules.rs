@@ -3,6 +3,7 @@
 use stockade_policy::profile::{Guard, PROTECTED_NAMES, Profile};
 use stockade_rules::{AbsPath, Access, PathGlob, PathRule, Pattern, RuleSet};
 
+use super::git;
 use crate::host::{Found, Host};
 
 /// The rules as they apply to real paths.
@@ -27,7 +28,7 @@ pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -
                     ..rule.clone()
                 });
             }
-            (Access::Read | Access::Write, Found::Missing) => {
+            (Access::Read | Access::Write, Found::Missing | Found::Unreadable) => {
                 if rule.rank == stockade_rules::Rank::Stated {
                     warnings.push(format!("`{path}` does not exist; the grant has no effect"));
                 }
@@ -46,7 +47,36 @@ pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -
             }
         }
     }
+    rules.extend(behind_links(profile, host));
+    rules.extend(git::rules(profile, host));
     RuleSet::new(rules)
+}
+
+/// Protected names that are links, or lie behind one: what they lead to is protected as well.
+fn behind_links(profile: &Profile, host: &Host) -> Vec<PathRule> {
+    let mut rules = Vec::new();
+    for root in &profile.writable_roots {
+        for protected in PROTECTED_NAMES {
+            if protected.name.contains('*')
+                || profile.git_config.value && protected.guard == Guard::GitConfig
+            {
+                continue;
+            }
+            let Ok(path) = root.join(protected.name) else {
+                continue;
+            };
+            let landing = host.landing(&path);
+            if landing != path {
+                let pattern = Pattern::Subtree(landing);
+                rules.push(PathRule::built_in(
+                    pattern,
+                    Access::DenyWrite,
+                    protected.guard.reason(),
+                ));
+            }
+        }
+    }
+    rules
 }
 
 /// Whether a link in this directory may have been made by sandboxed code: it lies in a writable
@@ -64,13 +94,13 @@ pub(super) fn sockets(profile: &Profile, host: &Host) -> Vec<AbsPath> {
     sockets
         .map(|socket| match host.find(&socket.value) {
             Found::Present { real, .. } => real,
-            Found::Missing => socket.value.clone(),
+            Found::Missing | Found::Unreadable => socket.value.clone(),
         })
         .collect()
 }
 
 /// Which files are git's configuration, in any writable root.
-pub(super) fn git_configs(profile: &Profile) -> Vec<PathGlob> {
+pub(super) fn git_configs(profile: &Profile, host: &Host) -> Vec<PathGlob> {
     if profile.git_config.value {
         return Vec::new();
     }
@@ -83,5 +113,8 @@ pub(super) fn git_configs(profile: &Profile) -> Vec<PathGlob> {
             .iter()
             .filter_map(move |root| PathGlob::new(&format!("**/{}", name.name), root).ok())
     });
-    globs.collect()
+    let linked = git::linked(profile, host).into_iter();
+    globs
+        .chain(linked.filter_map(|linked| PathGlob::new("config", &linked.common).ok()))
+        .collect()
 }

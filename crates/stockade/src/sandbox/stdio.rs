@@ -34,6 +34,21 @@ pub(super) fn output(stdout: Stdio, number: i32) -> Result<Ends, RunError> {
     ends(stdout, number, |read, write| (write, read))
 }
 
+/// What reads as nothing and swallows everything.
+pub(super) fn open_null() -> Result<File, RunError> {
+    let null = File::options().read(true).write(true).open("/dev/null");
+    null.map_err(|source| RunError::Io {
+        act: "open /dev/null",
+        source,
+    })
+}
+
+/// Whether a descriptor is a directory.
+pub(super) fn is_directory(fd: std::os::fd::BorrowedFd<'_>) -> bool {
+    let stat = rustix::fs::fstat(fd);
+    stat.is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir())
+}
+
 fn ends(
     kind: Stdio,
     number: i32,
@@ -54,10 +69,7 @@ fn ends(
             };
             own.map(alone).map_err(|error| failed(error.into()))
         }
-        Stdio::Null => {
-            let null = File::options().read(true).write(true).open("/dev/null");
-            null.map(|file| alone(file.into())).map_err(failed)
-        }
+        Stdio::Null => open_null().map(|file| alone(file.into())),
         Stdio::Piped => {
             let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
                 .map_err(|error| failed(error.into()))?;

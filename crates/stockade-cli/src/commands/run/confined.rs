@@ -29,6 +29,7 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         env: std::env::vars_os().collect(),
         keep_descriptors: args.policy.pass_fd.clone(),
         terminal: interactive,
+        explain: args.explain,
     };
     let plan = ExecPlan::new(profile, &spec).map_err(plan_failure)?;
     if args.dry_run {
@@ -125,9 +126,9 @@ const SHOWN_DENIALS: usize = 3;
 
 fn describe(denial: &DenialRecord) -> String {
     let path = denial.path.display();
-    let rule = match (&denial.rule, &denial.origin) {
-        (Some(rule), Some(origin)) => format!("`{rule}` ({origin})"),
-        _ => "nothing grants it".to_owned(),
+    let rule = match &denial.origin {
+        Some(origin) => format!("`{}` ({origin})", denial.rule),
+        None => denial.rule.clone(),
     };
     format!(
         "refused: {} `{path}`: {rule}; would pass with: {}",
