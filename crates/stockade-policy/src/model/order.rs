@@ -19,10 +19,11 @@
 //! depend on where later commands start; one thing does: the protected names at the top of a
 //! root that is given up, seen from a directory above it.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
-use stockade_rules::{AbsPath, Kind, Pattern, RuleSet};
+use stockade_rules::{Kind, PathRule, Pattern, RuleSet};
 use thiserror::Error;
 
 use super::approval::{Approval, ApprovalError, ApprovalScope};
@@ -161,7 +162,9 @@ impl SandboxPolicy {
         let home = place.home.as_ref();
         let kept = self.sensitive_paths();
         let mut lost = old.sensitive_paths().into_iter();
-        if let Some(entry) = lost.find(|old| !kept.iter().any(|new| new.covers(old, home))) {
+        if let Some(entry) =
+            lost.find(|old| !kept.contains(old) && !kept.iter().any(|new| new.covers(old, home)))
+        {
             return Some(Widening::Sensitive(entry.path));
         }
         let flags = [
@@ -231,35 +234,66 @@ impl SandboxPolicy {
 /// permits, and whatever forbids it in `old` is then either a rule at that path, which was asked,
 /// or a pattern that matches further down, which `new` has too.
 fn rules_widening(new: &RuleSet, old: &RuleSet) -> Option<Widening> {
-    if new == old {
-        return None;
-    }
-    [Kind::Write, Kind::Read]
-        .into_iter()
-        .find_map(|kind| kind_widening(new, old, kind))
+    let (new, old) = (ByPath::new(new), ByPath::new(old));
+    let root = OsStr::new("/");
+    let points: BTreeSet<&OsStr> = new
+        .at
+        .keys()
+        .chain(old.at.keys())
+        .copied()
+        .chain([root])
+        .collect();
+    points.into_iter().map(Path::new).find_map(|path| {
+        let (new, old) = (new.about(path), old.about(path));
+        if new == old {
+            return None;
+        }
+        let (new, old) = (rule_set(&new), rule_set(&old));
+        let wider = |kind| new.decide(kind, path).allowed && !old.decide(kind, path).allowed;
+        if wider(Kind::Write) {
+            Some(Widening::Write(path.to_owned()))
+        } else if wider(Kind::Read) {
+            Some(Widening::Read(path.to_owned()))
+        } else {
+            None
+        }
+    })
 }
 
-fn kind_widening(new: &RuleSet, old: &RuleSet, kind: Kind) -> Option<Widening> {
-    let root = AbsPath::root();
-    let points: BTreeSet<&AbsPath> = new
-        .iter()
-        .chain(old)
-        .filter(|rule| rule.access.allows(kind).is_some())
-        .filter_map(|rule| match &rule.pattern {
-            Pattern::Subtree(path) => Some(path),
-            Pattern::Glob(_) => None,
-        })
-        .chain([&root])
-        .collect();
-    points
-        .into_iter()
-        .find(|path| {
-            new.decide(kind, path.as_path()).allowed && !old.decide(kind, path.as_path()).allowed
-        })
-        .map(|path| match kind {
-            Kind::Read => Widening::Read(path.as_path().to_owned()),
-            Kind::Write => Widening::Write(path.as_path().to_owned()),
-        })
+/// Rules by the path they name, so that those about a path are found without asking each.
+struct ByPath<'a> {
+    at: HashMap<&'a OsStr, Vec<&'a PathRule>>,
+    patterns: Vec<&'a PathRule>,
+}
+
+impl<'a> ByPath<'a> {
+    fn new(rules: &'a RuleSet) -> Self {
+        let mut at: HashMap<_, Vec<_>> = HashMap::new();
+        let mut patterns = Vec::new();
+        for rule in rules {
+            match &rule.pattern {
+                Pattern::Subtree(path) => {
+                    at.entry(path.as_path().as_os_str()).or_default().push(rule);
+                }
+                Pattern::Glob(_) => patterns.push(rule),
+            }
+        }
+        Self { at, patterns }
+    }
+
+    /// The rules that can speak about a path: those at it or above it, and every pattern.
+    fn about(&self, path: &Path) -> Vec<&'a PathRule> {
+        path.ancestors()
+            .filter_map(|above| self.at.get(above.as_os_str()))
+            .flatten()
+            .chain(&self.patterns)
+            .copied()
+            .collect()
+    }
+}
+
+fn rule_set(rules: &[&PathRule]) -> RuleSet {
+    RuleSet::new(rules.iter().copied().cloned().collect())
 }
 
 fn here() -> Option<Surroundings> {

@@ -31,6 +31,7 @@ use crate::host::{Host, NetDecision};
 /// - The two flags about temporary directories work, and default to `true` in JSON as well.
 /// - Paths are normalised before they are judged, and judged by the one decision function: the
 ///   longest rule wins, so a writable root below a sensitive path opens that root.
+/// - `has_full_disk_read_access` is false where places are hidden.
 /// - In a writable root, what makes git run programs is protected, not all of `.git`.
 /// - Replacing a policy goes by a partial order, see [`SandboxPolicy::is_at_most_in`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

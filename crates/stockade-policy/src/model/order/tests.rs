@@ -1,7 +1,6 @@
-use std::path::Path;
-
 use proptest::prelude::*;
 use proptest::sample::select;
+use stockade_rules::AbsPath;
 
 use super::super::*;
 use super::*;
@@ -112,6 +111,19 @@ fn giving_up_roots_is_narrowing() {
     assert!(!at_most(&workspace(&["/a"]), &workspace(&["/a/sub"])));
     // Writable where commands start today, but not where they may start tomorrow.
     assert!(!at_most(&workspace(&["/ws"]), &workspace(&[])));
+}
+
+#[test]
+fn an_unnamed_working_directory_is_wider_than_a_named_one() {
+    let with = |exclude_cwd: bool| {
+        let json = r#"{"type":"workspace_write","writable_roots":[{"root":"/ws"}],"exclude_cwd":"#;
+        SandboxPolicy::from_json(format!("{json}{exclude_cwd}}}").as_bytes()).unwrap()
+    };
+    assert_eq!(
+        with(false).widening_over(&with(true), &place()),
+        Some(Widening::Flag("exclude_cwd"))
+    );
+    assert!(at_most(&with(true), &with(false)));
 }
 
 #[test]
