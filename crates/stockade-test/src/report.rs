@@ -9,8 +9,6 @@ use serde_json::Value;
 
 /// The array of denial records.
 pub const DENIALS: &str = "denials";
-/// Names of variables that did not pass.
-pub const REMOVED_ENV: &str = "env_removed";
 /// Where the report of a case goes, as a template for [`Flag::Report`](crate::Flag::Report).
 pub const FILE: &str = "@W@/report.json";
 
