@@ -39,12 +39,16 @@ pub struct Denial {
     pub host: String,
     /// The port, for connections.
     pub port: u64,
-    /// The rule that decided.
+    /// The rule that decided; empty where nothing denies it and nothing grants it either.
     pub rule: String,
     /// The smallest grant that would let it pass.
     pub grant: String,
+    /// What the program was told.
+    pub errno: u64,
     /// Who tried.
     pub pid: u64,
+    /// What that program called itself.
+    pub argv0: String,
 }
 
 impl Denial {
@@ -62,7 +66,9 @@ impl Denial {
             port: number("port"),
             rule: text("rule"),
             grant: text("grant"),
+            errno: number("errno"),
             pid: number("pid"),
+            argv0: text("argv0"),
         }
     }
 }
