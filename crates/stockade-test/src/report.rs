@@ -9,8 +9,6 @@ use serde_json::Value;
 
 /// The array of denial records.
 pub const DENIALS: &str = "denials";
-/// Names of variables that did not pass.
-pub const REMOVED_ENV: &str = "env_removed";
 /// Where the report of a case goes, as a template for [`Flag::Report`](crate::Flag::Report).
 pub const FILE: &str = "@W@/report.json";
 
@@ -41,12 +39,16 @@ pub struct Denial {
     pub host: String,
     /// The port, for connections.
     pub port: u64,
-    /// The rule that decided.
+    /// The rule that decided; empty where nothing denies it and nothing grants it either.
     pub rule: String,
     /// The smallest grant that would let it pass.
     pub grant: String,
+    /// What the program was told.
+    pub errno: u64,
     /// Who tried.
     pub pid: u64,
+    /// What that program called itself.
+    pub argv0: String,
 }
 
 impl Denial {
@@ -64,7 +66,9 @@ impl Denial {
             port: number("port"),
             rule: text("rule"),
             grant: text("grant"),
+            errno: number("errno"),
             pid: number("pid"),
+            argv0: text("argv0"),
         }
     }
 }

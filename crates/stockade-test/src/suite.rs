@@ -47,7 +47,7 @@ pub fn main(suite: Suite) -> ExitCode {
     match conduct(suite, &arguments) {
         Ok(code) => code,
         Err(reason) => {
-            say(&format!("the suite could not run: {reason}"));
+            say(&format!("the suite failed: {reason}"));
             ExitCode::FAILURE
         }
     }

@@ -15,16 +15,27 @@ const WALL: &str = "#!/bin/sh\nexit 0\n";
 const CRATE: &str = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift\n\
     exec unshare -Urmpf --kill-child sh -c 'mount -o remount,bind,ro / && exec \"$@\"' sh \"$@\"\n";
 
+/// A driver that insists on the description it is promised.
+const DRIVER: &str = "#!/bin/sh\n[ \"$1 $3\" = '--case --' ] || exit 99\n\
+    grep -q '\"flag\":\"write\",\"value\":\"/.*/out\"' \"$2\" || exit 98\nshift 3; exec \"$@\"\n";
+
 /// Runs one case with a stand-in for the product.
 fn try_case(case: &str, sandbox: &str) -> Output {
+    try_with(case, sandbox, "STOCKADE_BIN", "")
+}
+
+/// The same, with the variable that names the stand-in and a list of required needs.
+fn try_with(case: &str, sandbox: &str, variable: &str, required: &str) -> Output {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("stand-in");
     fs::write(&program, sandbox).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     Command::new(env!("CARGO_BIN_EXE_stockade-test-doomed"))
         .args([case, "--test-threads=1"])
-        .env("STOCKADE_BIN", &program)
+        .env_remove("STOCKADE_BIN")
         .env_remove("STOCKADE_DRIVER")
+        .env(variable, &program)
+        .env("STOCKADE_REQUIRE", required)
         .output()
         .unwrap()
 }
@@ -84,6 +95,20 @@ fn a_sandbox_that_holds_passes() {
         let output = try_case(case, CRATE);
         assert!(output.status.success(), "{case}: {}", text(&output));
     }
+}
+
+#[test]
+fn the_library_s_driver_gets_the_case() {
+    let output = try_with("driven", DRIVER, "STOCKADE_DRIVER", "");
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[test]
+fn an_unmet_need_is_told_or_fails() {
+    let skipped = try_with("unmet", SIEVE, "STOCKADE_BIN", "");
+    assert!(skipped.status.success() && text(&skipped).contains("needs tool:no-such-tool"));
+    let required = try_with("unmet", SIEVE, "STOCKADE_BIN", "userns,tool:no-such-tool");
+    assert!(!required.status.success() && text(&required).contains("STOCKADE_REQUIRE has tool:"));
 }
 
 #[test]

@@ -15,22 +15,27 @@ pub(crate) fn cases() -> Vec<Case> {
             .sh("echo x > @OUT@/x")
             .control(NO_REPORT)
             .boxed(record(
-                "write of @OUT@/x with rule and grant",
+                "write of @OUT@/x with grant, errno, process and program",
                 |denial, expand| {
                     denial.path == expand("@OUT@/x")
                         && (denial.operation.contains("write")
                             || denial.operation.contains("creat"))
-                        && !denial.rule.is_empty()
                         && denial.grant.contains("--write")
+                        && denial.errno != 0
+                        && denial.pid > 1
+                        && denial.argv0.ends_with("sh")
                 },
             )),
         allowed("V01b", "a protected name that was refused")
             .flag(report())
             .sh("echo x > .bashrc; mv nothing .zshrc; mkdir sub; echo x > sub/../.mcp.json")
             .control(NO_REPORT)
-            .boxed(record("write of .bashrc", |denial, expand| {
-                denial.path == expand("@P@/.bashrc")
-            }))
+            .boxed(record(
+                "write of .bashrc, with its rule",
+                |denial, expand| {
+                    denial.path == expand("@P@/.bashrc") && denial.rule.contains(".bashrc")
+                },
+            ))
             .boxed(record("the real path of .mcp.json", |denial, expand| {
                 denial.path == expand("@P@/.mcp.json")
             })),

@@ -74,9 +74,10 @@ fn codes() -> Vec<Case> {
         )
         .setup("printf '#!/bin/sh\\necho planted\\n' > ls; chmod +x ls")
         .env("PATH", ":/usr/bin:/bin")
-        .argv(&["ls", "/nonexistent-@ID@"])
+        .argv(&["ls", "/"])
         .control(Control::Script("PATH=:/usr/bin:/bin; ls"))
         .leak(prints("planted"))
+        .boxed(prints("bin"))
         .cli_only("a library caller names the program"),
         allowed("L04", "a policy that can't be applied")
             .flag(Flag::Cwd("@P@/nope".into()))

@@ -31,7 +31,7 @@ pub(crate) fn cases() -> Vec<Case> {
             .sh("true")
             .boxed(not(touched())),
         attack("M05d", "a refused write leaves no empty file behind")
-            .sh("echo x > .bashrc; echo x > .vscode/t; mkdir .idea; echo x > @OUT@/f; touch stockade.toml")
+            .sh("echo x > .bashrc; echo x > .vscode/t; echo x > @OUT@/f; touch stockade.toml")
             .setup("mkdir .vscode")
             .leak(touched()),
         allowed("M06", "the launcher is killed in the middle")

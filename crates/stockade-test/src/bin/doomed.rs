@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use stockade_test::{Suite, allowed, attack, exits, host, main as conduct, prints, survives};
+use stockade_test::{
+    Flag, Need, Suite, allowed, attack, exits, host, main as conduct, prints, survives,
+};
 
 fn main() -> ExitCode {
     conduct(Suite {
@@ -17,6 +19,14 @@ fn main() -> ExitCode {
             allowed("works", "ordinary work")
                 .sh("exit 7")
                 .works(exits(7)),
+            allowed("driven", "ordinary work through the library's driver")
+                .flag(Flag::Write("@OUT@".into()))
+                .sh("exit 7")
+                .works(exits(7)),
+            allowed("unmet", "something this machine lacks")
+                .needs(Need::Tool("no-such-tool"))
+                .sh("true")
+                .works(exits(0)),
             attack("orphan", "leave a process")
                 .sh("sleep 50 & true")
                 .leak(survives()),

@@ -19,7 +19,9 @@ status = None
 
 
 def fail(what):
-    sys.stdout.buffer.write(seen + f'\n[pty: {what}]\n'.encode())
+    # Not the step itself: it may hold the token that proves a start.
+    done = len(sys.argv[1:split]) - len(steps)
+    sys.stdout.buffer.write(seen + f'\n[terminal: {what} at step {done}]\n'.encode())
     sys.stdout.flush()
     os.kill(pid, signal.SIGKILL)
     sys.exit(3)
@@ -30,7 +32,7 @@ def pump():
     global seen
     ready, _, _ = select.select([master], [], [], max(0, deadline - time.monotonic()))
     if not ready:
-        fail('time is up, remaining steps ' + repr(steps))
+        fail('time is up')
     try:
         data = os.read(master, 65536)
     except OSError:
@@ -47,7 +49,7 @@ while steps:
         wanted = text.encode()
         while wanted not in seen[mark:]:
             if not pump():
-                fail('ended before ' + step)
+                fail('the command ended')
         mark = seen.index(wanted, mark) + len(wanted)
     elif kind == 'send':
         os.write(master, codecs.decode(text, 'unicode_escape').encode('latin-1'))
