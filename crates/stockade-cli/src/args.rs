@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use policy::PolicyArgs;
@@ -37,6 +37,24 @@ could not be set up and the command was not started; 126 found but not executabl
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Reads the command line.
+///
+/// `run` is tried first with a parser that knows nothing else: to build the one for all commands
+/// takes as long as to start the program, and `run` is started for every command of an agent.
+/// Whatever it does not take goes to the whole parser, whose words are those people see.
+pub(crate) fn parse(argv: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
+    let argv: Vec<OsString> = argv.collect();
+    if argv.get(1).is_some_and(|word| word == "run") {
+        let alone = RunArgs::augment_args(clap::Command::new("run"));
+        if let Ok(matches) = alone.try_get_matches_from(&argv[1..])
+            && let Ok(args) = RunArgs::from_arg_matches(&matches)
+        {
+            return Ok(Command::Run(Box::new(args)));
+        }
+    }
+    Cli::try_parse_from(argv).map(|cli| cli.command)
 }
 
 #[derive(Debug, Subcommand)]

@@ -12,9 +12,9 @@ mod resolve;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::args::Cli;
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static HEAP: stockade_linux::Arena = stockade_linux::Arena::new();
 
 fn main() -> ExitCode {
     // Before anything else: as a helper this program must stay small, fast and single-threaded.
@@ -27,12 +27,12 @@ fn main() -> ExitCode {
     if let Some(code) = stockade_linux::probe::dispatch(std::env::args_os()) {
         return ExitCode::from(code);
     }
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let command = match args::parse(std::env::args_os()) {
+        Ok(command) => command,
         Err(refusal) => return commands::usage(&refusal),
     };
-    let format = cli.command.format();
-    match commands::run(cli.command) {
+    let format = command.format();
+    match commands::run(command) {
         Ok(exit) => exit.into(),
         Err(failure) if failure.is_broken_pipe() => exit::Exit::Success.into(),
         Err(failure) => {

@@ -38,3 +38,4 @@ pub use plan::LinuxPlan;
 pub use signals::Signals;
 pub use spawn::{Outcome, Running, SpawnError, Usage, inherited_descriptor, spawn};
 pub use stage::Stage;
+pub use sys::arena::Arena;

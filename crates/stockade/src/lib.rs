@@ -35,3 +35,8 @@ pub use report::{ClauseReport, DenialRecord, Ending, Enforcement, Report, UsageR
 pub use sandbox::{Child, Command, Finished, Output, RunError, Sandbox, Stdio};
 #[cfg(target_os = "linux")]
 pub use supervise::{Foreground, run_in_foreground};
+
+/// The library example of the README must compile.
+#[cfg(all(doctest, target_os = "linux"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,5 +1,6 @@
 //! Measuring: start, wait, subtract.
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Row {
     name: &'static str,
     argv: Vec<String>,
+    cwd: PathBuf,
 }
 
 /// What was measured for one row; nothing if the command does not work here.
@@ -19,18 +21,21 @@ pub(crate) struct Samples {
 }
 
 impl Row {
-    pub(crate) fn new(name: &'static str, argv: &[&str]) -> Self {
+    pub(crate) fn new(name: &'static str, argv: Vec<String>, cwd: &Path) -> Self {
         Self {
             name,
-            argv: argv.iter().map(|&word| word.to_owned()).collect(),
+            argv,
+            cwd: cwd.to_owned(),
         }
     }
 
-    /// The standard library uses `posix_spawn` here, since nothing needs to happen in between.
+    /// The standard library uses `posix_spawn` here, since nothing but a change of directory needs
+    /// to happen in between.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.argv[0]);
         command
             .args(&self.argv[1..])
+            .current_dir(&self.cwd)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());

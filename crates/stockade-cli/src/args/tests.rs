@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser};
 use stockade_policy::profile::{BasePolicy, Flags, NetworkMode};
 
-use super::{Cli, Command, RunArgs};
+use super::{Cli, Command, RunArgs, parse};
 
 /// The flags of `run` that scripts rely on: the table in the design, and the three that the
 /// engine needs beside it. A flag that is here and not in the parser, or the other way round,
@@ -70,6 +70,62 @@ fn run(words: &[&str]) -> RunArgs {
 
 fn flags(words: &[&str]) -> Flags {
     run(words).policy.flags()
+}
+
+#[test]
+fn the_short_way_reads_run_like_the_whole_parser() {
+    let lines: &[&[&str]] = &[
+        &["--", "true"],
+        &[
+            "--read-only",
+            "-w",
+            "a",
+            "--allow",
+            "b.test",
+            "-C",
+            "d",
+            "--",
+            "ls",
+            "--json",
+        ],
+        &[
+            "--overlay=x",
+            "--limit",
+            "mem=1G",
+            "--timeout",
+            "3s",
+            "--json",
+            "--",
+            "a",
+            "--",
+            "b",
+        ],
+        &["--env", "A=B", "--require", "fs-read", "-q", "--", "x"],
+    ];
+    for words in lines {
+        let line = || {
+            let words = ["stockade", "run"].iter().chain(*words);
+            words.map(OsString::from)
+        };
+        let short = parse(line()).unwrap();
+        let whole = Cli::try_parse_from(line()).unwrap().command;
+        assert_eq!(format!("{short:?}"), format!("{whole:?}"));
+    }
+    // What it refuses, the whole parser explains.
+    let refusal = parse(
+        ["stockade", "run", "--nope"]
+            .map(OsString::from)
+            .into_iter(),
+    )
+    .unwrap_err();
+    assert!(
+        refusal.to_string().contains("Usage: stockade run"),
+        "{refusal}"
+    );
+    for flag in ["--help", "--version"] {
+        let shown = parse(["stockade", "run", flag].map(OsString::from).into_iter()).unwrap_err();
+        assert!(!shown.use_stderr(), "{flag}");
+    }
 }
 
 fn refused(words: &[&str]) -> String {

@@ -1,9 +1,11 @@
 //! `stockade run`: a command, confined by the merged policy.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
-use stockade_policy::profile::{BasePolicy, Profile};
+use serde::Serialize;
+use stockade_policy::profile::{Backend, BasePolicy, Profile};
 
 use crate::args::RunArgs;
 use crate::exit::Exit;
@@ -13,6 +15,8 @@ use crate::resolve::Place;
 
 #[cfg(target_os = "linux")]
 mod confined;
+#[cfg(target_os = "linux")]
+mod plan_text;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let place = Place::enter(args.policy.cwd.as_deref())?;
@@ -22,8 +26,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .split_first()
         .ok_or_else(|| Failure::text(Exit::Usage, "no command was given"))?;
     if profile.base_policy.value == BasePolicy::DangerFullAccess {
-        warn(args, &profile.warnings);
-        return execute(program, arguments, &profile);
+        return unconfined(args, program, arguments, &profile);
     }
     #[cfg(target_os = "linux")]
     return confined::run(args, &place, &profile);
@@ -46,6 +49,55 @@ fn warn(args: &RunArgs, warnings: &[String]) {
     for warning in warnings {
         output::warn(warning, Format::of(args.output.json));
     }
+}
+
+/// Nothing watches an unconfined command, so what would need a watcher is refused, not ignored.
+fn unconfined(
+    args: &RunArgs,
+    program: &OsStr,
+    arguments: &[OsString],
+    profile: &Profile,
+) -> Result<Exit, Failure> {
+    let ignored = [
+        ("--timeout", args.policy.timeout.is_some()),
+        ("--limit", !args.policy.limit.is_empty()),
+        ("--require", !args.policy.require.is_empty()),
+        ("--overlay", args.overlay.is_some()),
+        ("--report", args.report.is_some()),
+        ("--explain", args.explain),
+    ];
+    if let Some((flag, _)) = ignored.into_iter().find(|(_, typed)| *typed) {
+        let text = format!("`{flag}` needs a sandbox, and `--danger-full-access` is none");
+        return Err(Failure::text(Exit::NotSetUp, text)
+            .hint("`--write / --net open` grants as much inside a sandbox"));
+    }
+    warn(args, &profile.warnings);
+    if args.dry_run {
+        return plan_nothing(args);
+    }
+    execute(program, arguments, profile)
+}
+
+fn plan_nothing(args: &RunArgs) -> Result<Exit, Failure> {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        backend: Backend,
+        argv: Vec<Cow<'a, str>>,
+    }
+    let words = args.command.iter().map(|word| word.to_string_lossy());
+    let document = Document {
+        backend: Backend::None,
+        argv: words.collect(),
+    };
+    match Format::of(args.output.json) {
+        Format::Json => output::json(document)?,
+        Format::Text => output::text(|out| {
+            let command = document.argv.join(" ");
+            writeln!(out, "command    {}", output::printable(&command))?;
+            writeln!(out, "backend    none: nothing is enforced")
+        })?,
+    }
+    Ok(Exit::Success)
 }
 
 fn execute(program: &OsStr, arguments: &[OsString], profile: &Profile) -> Result<Exit, Failure> {

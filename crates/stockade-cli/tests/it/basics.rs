@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::context::{Context, run};
+use crate::context::{Context, STOCKADE, has, run};
 
 #[test]
 fn version_and_help_go_to_stdout() {
@@ -66,6 +66,31 @@ fn colours_need_a_terminal() {
         assert!(!ran.stdout.contains('\x1b'), "{ran:#?}");
         assert!(!ran.stderr.contains('\x1b'), "{ran:#?}");
     }
+}
+
+#[test]
+fn a_terminal_gets_colours_unless_they_are_unwanted() {
+    let name = "a_terminal_gets_colours_unless_they_are_unwanted";
+    if !has(
+        name,
+        "tool:script",
+        &["script", "-qec", "true", "/dev/null"],
+    ) {
+        return;
+    }
+    let mut context = Context::new();
+    context.set("TERM", "xterm-256color");
+    context.set("SHELL", "/bin/sh");
+    let command = format!("{STOCKADE} explain /etc");
+    let on_terminal = ["script", "-qec", &command, "/dev/null"];
+    let coloured = context.other(&on_terminal).stdout;
+    assert!(coloured.contains("\x1b["), "{coloured:?}");
+    context.set("NO_COLOR", "1");
+    let plain = context.other(&on_terminal).stdout;
+    assert!(
+        plain.contains("allowed") && !plain.contains("\x1b["),
+        "{plain:?}"
+    );
 }
 
 #[test]

@@ -91,3 +91,36 @@ fn a_vanished_directory_is_named() {
     assert!(ran.stderr.contains("current directory"), "{ran:#?}");
     assert!(ran.stderr.contains("hint:"), "{ran:#?}");
 }
+
+#[test]
+fn a_dry_run_starts_nothing() {
+    let context = Context::new();
+    for base in ["--workspace-write", "--danger-full-access"] {
+        let args = ["run", base, "--dry-run", "--", "touch", "ran"];
+        let text = context.stockade(args).ends_with(0).stdout;
+        assert!(text.contains("touch ran"), "{text}");
+        let json = context.stockade(["run", base, "--dry-run", "--json", "--", "touch", "ran"]);
+        assert!(json.json()["backend"].is_string());
+        assert!(!context.project().join("ran").exists(), "{base}");
+    }
+}
+
+/// Nothing watches an unconfined command: a limit that nobody keeps would be a lie.
+#[test]
+fn full_access_refuses_what_it_would_ignore() {
+    let context = Context::new();
+    for flags in [
+        &["--timeout", "1s"][..],
+        &["--limit", "mem=1M"],
+        &["--require", "limits"],
+        &["--report", "r.json"],
+        &["--overlay"],
+    ] {
+        let mut args = vec!["run", "--danger-full-access"];
+        args.extend(flags);
+        args.extend(["--", "touch", "ran"]);
+        let ran = context.stockade(args).ends_with(125);
+        assert!(ran.stderr.contains(flags[0]), "{ran:#?}");
+        assert!(!context.project().join("ran").exists(), "{flags:?}");
+    }
+}

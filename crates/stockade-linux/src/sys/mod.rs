@@ -8,6 +8,7 @@
     reason = "system calls without a safe wrapper; nothing else is in here"
 )]
 
+pub(crate) mod arena;
 pub(crate) mod interface;
 pub(crate) mod memory;
 pub(crate) mod mount;

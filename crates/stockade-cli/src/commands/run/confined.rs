@@ -15,6 +15,8 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::resolve::Place;
 
+use super::plan_text;
+
 /// This very program, whatever its name has become since it was started.
 const SELF: &str = "/proc/self/exe";
 
@@ -33,7 +35,10 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
     };
     let plan = ExecPlan::new(profile, &spec).map_err(plan_failure)?;
     if args.dry_run {
-        output::json(&plan)?;
+        match Format::of(args.output.json) {
+            Format::Json => output::json(&plan)?,
+            Format::Text => output::text(|out| plan_text::print(&plan, out))?,
+        }
         return Ok(Exit::Success);
     }
     // Opened before the command runs: a report that can't be written is known in time.
