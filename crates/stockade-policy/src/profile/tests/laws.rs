@@ -1,6 +1,7 @@
 //! Laws, tried on random profiles.
 
 use proptest::prelude::*;
+use stockade_rules::{Access, Pattern};
 
 use super::*;
 use crate::host::Host;
@@ -225,6 +226,19 @@ proptest! {
         if let Err(error) = Profile::resolve(&sources(), &Files::default().with(config, bytes)) {
             let escapes = message(&error).contains('\u{1b}');
             prop_assert!(!escapes);
+        }
+    }
+
+    #[test]
+    fn writable_roots_are_the_writable_among_the_named(text in any_file()) {
+        if let Ok(profile) = user(&text) {
+            let named = profile.rules.iter().filter(|rule| rule.access == Access::Write);
+            for rule in named {
+                if let Pattern::Subtree(root) = &rule.pattern {
+                    let allowed = profile.rules.decide(Kind::Write, root.as_path()).allowed;
+                    prop_assert_eq!(profile.writable_roots.contains(root), allowed);
+                }
+            }
         }
     }
 
