@@ -211,6 +211,25 @@ proptest! {
         }
     }
 
+    /// What a profile says as a policy is at most what it says itself.
+    #[test]
+    fn a_policy_made_of_a_profile_is_no_wider(text in any_file()) {
+        if let Ok(profile) = user(&text)
+            && let Ok(policy) = profile.to_sandbox_policy()
+        {
+            let back = Profile::from_policy(&policy, &around()).unwrap();
+            // The document has no level, and its own idea of git's configuration.
+            let back = Profile {
+                level: profile.level.clone(),
+                git_config: profile.git_config.clone(),
+                best_effort: profile.best_effort.clone(),
+                require: profile.require.clone(),
+                ..back
+            };
+            prop_assert_eq!(widened(&profile, &back), None);
+        }
+    }
+
     /// Near misses: valid files with a few bytes changed.
     #[test]
     fn damaged_files_never_panic(
