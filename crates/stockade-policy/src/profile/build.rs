@@ -1,6 +1,8 @@
 //! Makes the profile out of the merged layers: here all path rules come together.
 
-use stockade_rules::{AbsPath, Access, Kind, Origin, PathRule, Pattern, RuleSet};
+use std::collections::HashSet;
+
+use stockade_rules::{AbsPath, Access, Kind, Origin, PathRule, Pattern, Rank, RuleSet};
 
 use crate::model::{Surroundings, default_sensitive_paths};
 
@@ -9,6 +11,7 @@ use super::choice::{Base, BasePolicy, NetworkMode};
 use super::error::ProfileError;
 use super::merge::Merged;
 use super::network::NetworkProfile;
+use super::printable::printable_text;
 use super::sourced::Sourced;
 use super::{Profile, protected};
 
@@ -81,35 +84,44 @@ fn workspace(
     }
     let cwd = &around.cwd;
     let mut policy = merged.base_policy.value;
-    if let Some(rule) = closed_by(&merged.rules, sensitive, cwd) {
-        warnings.push(format!(
-            "the working directory {cwd} is denied by `{rule}` ({}); grant it with \
-             `--write {cwd}` if that is meant",
-            rule.origin
-        ));
+    let closed = |kind| closed_by(&merged.rules, sensitive, kind, cwd);
+    let by = |rule: PathRule| format!("`{rule}` ({}) closes it", rule.origin);
+    if let Some(rule) = closed(Kind::Read) {
+        warnings.push(not_granted("readable", cwd, &by(rule)));
         return None;
     }
-    let reason = unfit_workspace(cwd, around.home.as_ref());
-    if let (BasePolicy::WorkspaceWrite, Some(reason)) = (policy, reason) {
-        warnings.push(format!(
-            "the working directory {cwd} is not writable: {reason}; grant it with \
-             `--write {cwd}` if that is meant"
-        ));
-        policy = BasePolicy::ReadOnly;
+    if policy == BasePolicy::WorkspaceWrite {
+        let unfit = unfit_workspace(cwd, around.home.as_ref()).map(str::to_owned);
+        if let Some(reason) = unfit.or_else(|| closed(Kind::Write).map(by)) {
+            warnings.push(not_granted("writable", cwd, &reason));
+            policy = BasePolicy::ReadOnly;
+        }
     }
     let workspace = Sourced::new(cwd.clone(), Origin::fixed("workspace"));
     Some(workspace_rule(policy, workspace))
+}
+
+fn not_granted(what: &str, cwd: &AbsPath, reason: &str) -> String {
+    printable_text(&format!(
+        "the working directory {cwd} is not {what}: {reason}; grant it with `--write {cwd}` if \
+         that is meant"
+    ))
 }
 
 /// The sensitive path that the working directory lies in, unless a grant opened it.
 ///
 /// Standing in a directory is no statement about it. Stated denials don't count here: they win
 /// or lose by length like any rule, and adding one must never add a grant.
-fn closed_by(stated: &[PathRule], sensitive: &[PathRule], cwd: &AbsPath) -> Option<PathRule> {
-    let grants = stated.iter().filter(|rule| !denies(rule, Kind::Read));
+fn closed_by(
+    stated: &[PathRule],
+    sensitive: &[PathRule],
+    kind: Kind,
+    cwd: &AbsPath,
+) -> Option<PathRule> {
+    let grants = stated.iter().filter(|rule| !denies(rule, kind));
     let rules = RuleSet::new(grants.chain(sensitive).cloned().collect());
-    let rule = rules.decide(Kind::Read, cwd.as_path()).rule?;
-    denies(rule, Kind::Read).then(|| rule.clone())
+    let rule = rules.decide(kind, cwd.as_path()).rule?;
+    denies(rule, kind).then(|| rule.clone())
 }
 
 fn denies(rule: &PathRule, kind: Kind) -> bool {
@@ -117,16 +129,41 @@ fn denies(rule: &PathRule, kind: Kind) -> bool {
 }
 
 /// The paths that are named as writable, and are.
+///
+/// A path that is named can only be denied by a rule that names it as well and weighs as much.
+/// The decision, which looks at every rule, is asked for only where there is one: there may be
+/// hundreds of roots.
 fn writable_roots(rules: &RuleSet) -> Vec<AbsPath> {
+    let (mut paths, mut globs) = (HashSet::new(), Vec::new());
+    for rule in rules.iter().filter(|rule| denies(rule, Kind::Write)) {
+        match &rule.pattern {
+            Pattern::Subtree(path) => drop(paths.insert(path.as_path().as_os_str())),
+            Pattern::Glob(glob) => globs.push((rule.rank, glob.literal_prefix(), glob)),
+        }
+    }
+    let contested = |rank: Rank, root: &AbsPath| {
+        let mut globs = globs.iter().filter(|(other, _, _)| *other >= rank);
+        paths.contains(root.as_path().as_os_str())
+            || globs.any(|(_, prefix, glob)| {
+                bytes(root).starts_with(bytes(prefix)) && glob.matches(root.as_path())
+            })
+    };
     let mut roots: Vec<AbsPath> = rules
         .iter()
         .filter(|rule| matches!(rule.pattern, Pattern::Subtree(_)))
-        .filter_map(named_writable)
-        .filter(|root| rules.decide(Kind::Write, root.as_path()).allowed)
+        .filter_map(|rule| Some((rule.rank, named_writable(rule)?)))
+        .filter(|(rank, root)| {
+            !contested(*rank, root) || rules.decide(Kind::Write, root.as_path()).allowed
+        })
+        .map(|(_, root)| root)
         .collect();
     roots.sort();
     roots.dedup();
     roots
+}
+
+fn bytes(path: &AbsPath) -> &[u8] {
+    path.as_path().as_os_str().as_encoded_bytes()
 }
 
 /// The path that a rule makes writable, or the one that all of them lie below.

@@ -36,6 +36,7 @@ mod size;
 mod sourced;
 mod sources;
 mod suggest;
+mod to_policy;
 mod words;
 
 #[cfg(test)]
@@ -68,6 +69,7 @@ pub use show::Shown;
 pub use size::{format_size, parse_size};
 pub use sourced::{BUILT_IN, Sourced};
 pub use sources::{Loader, PROJECT_FILE, Sources, check_file, user_file};
+pub use to_policy::Inexpressible;
 pub use words::UnknownWord;
 
 /// What one sandbox may touch.

@@ -16,6 +16,7 @@
 //!   them. Redirecting one that exists already is a rename or rewrite that only the mediator can
 //!   tell from a creation; a pattern can't.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -159,6 +160,12 @@ pub(super) fn rules(roots: &[AbsPath], git_config: bool) -> Vec<PathRule> {
 ///
 /// Going up to a parent protects more, never less: beside the roots nothing is writable anyway.
 fn bases(roots: &[AbsPath]) -> Vec<AbsPath> {
+    // The directories that names of several parts begin with, such as `.git`.
+    let beginnings = PROTECTED_NAMES
+        .iter()
+        .filter_map(|protected| Some(OsStr::new(protected.name.split_once('/')?.0)))
+        .collect();
+    let outside = |root| outside(root, &beginnings);
     let mut bases: Vec<AbsPath> = roots.iter().map(outside).collect();
     for base in &mut bases {
         *base = expressible(base);
@@ -178,15 +185,11 @@ fn bases(roots: &[AbsPath]) -> Vec<AbsPath> {
 
 /// The nearest directory at or above `root` below which a protected name lies as a whole: for
 /// `/ws/.git` that is `/ws`, or `.git/hooks` would not be found below it.
-fn outside(root: &AbsPath) -> AbsPath {
-    let begins_a_name = |part: &OsStr| {
-        PROTECTED_NAMES.iter().any(|protected| {
-            let (first, _) = protected.name.split_once('/').unwrap_or_default();
-            !first.is_empty() && part == first
-        })
-    };
+fn outside(root: &AbsPath, beginnings: &BTreeSet<&OsStr>) -> AbsPath {
     let parts = root.as_path().iter();
-    let before: PathBuf = parts.take_while(|part| !begins_a_name(part)).collect();
+    let before: PathBuf = parts
+        .take_while(|part| !beginnings.contains(part))
+        .collect();
     AbsPath::new(before).unwrap_or_else(|_| root.clone())
 }
 

@@ -1,6 +1,7 @@
 //! Laws, tried on random profiles.
 
 use proptest::prelude::*;
+use stockade_rules::{Access, Pattern};
 
 use super::*;
 use crate::host::Host;
@@ -210,6 +211,25 @@ proptest! {
         }
     }
 
+    /// What a profile says as a policy is at most what it says itself.
+    #[test]
+    fn a_policy_made_of_a_profile_is_no_wider(text in any_file()) {
+        if let Ok(profile) = user(&text)
+            && let Ok(policy) = profile.to_sandbox_policy()
+        {
+            let back = Profile::from_policy(&policy, &around()).unwrap();
+            // The document has no level, and its own idea of git's configuration.
+            let back = Profile {
+                level: profile.level.clone(),
+                git_config: profile.git_config.clone(),
+                best_effort: profile.best_effort.clone(),
+                require: profile.require.clone(),
+                ..back
+            };
+            prop_assert_eq!(widened(&profile, &back), None);
+        }
+    }
+
     /// Near misses: valid files with a few bytes changed.
     #[test]
     fn damaged_files_never_panic(
@@ -225,6 +245,19 @@ proptest! {
         if let Err(error) = Profile::resolve(&sources(), &Files::default().with(config, bytes)) {
             let escapes = message(&error).contains('\u{1b}');
             prop_assert!(!escapes);
+        }
+    }
+
+    #[test]
+    fn writable_roots_are_the_writable_among_the_named(text in any_file()) {
+        if let Ok(profile) = user(&text) {
+            let named = profile.rules.iter().filter(|rule| rule.access == Access::Write);
+            for rule in named {
+                if let Pattern::Subtree(root) = &rule.pattern {
+                    let allowed = profile.rules.decide(Kind::Write, root.as_path()).allowed;
+                    prop_assert_eq!(profile.writable_roots.contains(root), allowed);
+                }
+            }
         }
     }
 

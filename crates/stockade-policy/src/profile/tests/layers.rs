@@ -270,7 +270,14 @@ fn the_working_directory_is_granted_only_where_one_would_expect_it() {
         };
         Profile::resolve(&sources, &Files::default()).unwrap()
     };
-    for cwd in ["/", "/home", "/usr", "/home/u/.ssh", "/home/u/.ssh/sub"] {
+    for cwd in [
+        "/",
+        "/home",
+        "/usr",
+        "/home/u/.ssh",
+        "/home/u/.ssh/sub",
+        "/home/u/.config/stockade/sub",
+    ] {
         let profile = at(cwd, Flags::default());
         assert!(!writable(&profile, &format!("{cwd}/x")), "{cwd}");
         assert_eq!(profile.warnings.len(), 1, "{cwd}");

@@ -121,3 +121,46 @@ fn what_a_policy_protects_a_profile_protects() {
         );
     }
 }
+
+#[test]
+fn a_profile_can_be_said_as_a_policy_where_there_are_words() {
+    let around = around();
+    for policy in [
+        SandboxPolicy::read_only(),
+        SandboxPolicy::workspace_write(vec!["/srv/data".into()]),
+        SandboxPolicy::workspace_write_with_network(
+            vec![],
+            vec![NetworkAllowlistEntry::with_port("*.a.test", 8443)],
+        ),
+        SandboxPolicy::workspace_write_with_limits(vec![], ResourceLimits::moderate()),
+        SandboxPolicy::full_access(),
+    ] {
+        let back = Profile::from_policy(&policy, &around)
+            .unwrap()
+            .to_sandbox_policy()
+            .unwrap();
+        assert!(back.is_at_most_in(&policy, &around), "{policy:?}\n{back:?}");
+        let again = Profile::from_policy(&back, &around)
+            .unwrap()
+            .to_sandbox_policy()
+            .unwrap();
+        assert_eq!(again, back);
+    }
+    for (text, what) in [
+        ("[filesystem]\nbase = \"minimal\"", "base minimal"),
+        (
+            "[filesystem]\ndeny_read = [\"**/.env\"]",
+            "deny_read /home/u/ws/**/.env",
+        ),
+        (
+            "[network]\nallow = [\"a.test\"]\nblock = [\"b.test\"]",
+            "block b.test",
+        ),
+    ] {
+        let error = user(text).unwrap().to_sandbox_policy().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("a policy can't say `{what}`; use a profile")
+        );
+    }
+}
