@@ -55,8 +55,8 @@ pub(super) fn print(plan: &ExecPlan, out: &mut dyn Write) -> io::Result<()> {
     });
     let names: Vec<String> = names.collect();
     writeln!(out, "  set: {}", printable(&names.join(" ")))?;
-    if !plan.removed_env.is_empty() {
-        writeln!(out, "  removed: {}", printable(&plan.removed_env.join(" ")))?;
+    if !plan.env_removed.is_empty() {
+        writeln!(out, "  removed: {}", printable(&plan.env_removed.join(" ")))?;
     }
     Ok(())
 }
