@@ -17,6 +17,11 @@ use crate::seccomp::FilterSpec;
 pub struct LinuxPlan {
     /// What to execute.
     pub command: Command,
+    /// Whether the sandbox has namespaces of its own. Without, there are no mounts, and Landlock,
+    /// the filter and the mediator hold everything.
+    pub own_namespaces: bool,
+    /// A directory of the run's own, made before it and removed after it; only without namespaces.
+    pub scratch: Option<AbsPath>,
     /// Whether the sandbox has a network namespace of its own, with only a loopback.
     pub own_network: bool,
     /// What the root directory is to begin with.
@@ -150,11 +155,15 @@ pub struct CgroupDir {
     pub settings: Vec<(String, String)>,
 }
 
-/// Landlock rules: everything may be read and executed, only these may be written.
+/// Landlock rules: what may be done below which paths; everything else is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landlock {
     /// The ABI that the kernel offers; rights beyond it are left out.
     pub abi: u32,
+    /// Paths below which directories may be listed.
+    pub listable: Vec<AbsPath>,
+    /// Paths below which everything may be read, listed and executed.
+    pub readable: Vec<AbsPath>,
     /// Paths, as seen inside, below which writing is allowed.
     pub writable: Vec<AbsPath>,
     /// Paths below which device ioctls are allowed (ABI 5).

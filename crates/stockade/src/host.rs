@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use stockade_policy::profile::Profile;
@@ -76,6 +77,31 @@ impl Host {
         self.controllers = crate::probe::usable_controllers();
     }
 
+    /// What lies in a directory, links left out: at most [`MAX_ENTRIES`], and whether that was all.
+    pub(crate) fn entries(directory: &AbsPath) -> (Vec<AbsPath>, bool) {
+        let listing = fs::read_dir(directory).into_iter().flatten().flatten();
+        let real = listing.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+        let mut found: Vec<AbsPath> = real
+            .take(MAX_ENTRIES + 1)
+            .filter_map(|entry| AbsPath::new(entry.path()).ok())
+            .collect();
+        let is_all = found.len() <= MAX_ENTRIES;
+        found.truncate(MAX_ENTRIES);
+        (found, is_all)
+    }
+
+    /// How many tasks this user has, whoever started them.
+    pub(crate) fn tasks_of_user() -> u64 {
+        let own = rustix::process::getuid().as_raw();
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let tasks = processes.filter_map(|process| {
+            let tasks = fs::metadata(process.path().join("task")).ok()?;
+            // A directory has a link for itself, its name and each directory in it.
+            (tasks.uid() == own).then(|| tasks.nlink().saturating_sub(2))
+        });
+        tasks.sum()
+    }
+
     /// What a path leads to.
     pub(crate) fn find(&self, path: &AbsPath) -> Found {
         self.paths.get(path).cloned().unwrap_or_else(|| find(path))
@@ -133,6 +159,9 @@ fn find(path: &AbsPath) -> Found {
         Err(_) => Found::Missing,
     }
 }
+
+/// Beyond this, a directory is not one that a person looks through.
+const MAX_ENTRIES: usize = 4096;
 
 /// As many links as the kernel follows.
 const MAX_LINKS: usize = 40;

@@ -26,6 +26,8 @@ mod report;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod supervise;
+#[cfg(target_os = "linux")]
+mod tier;
 
 #[cfg(target_os = "linux")]
 pub use plan::{ExecPlan, PlanError, Spec};

@@ -4,13 +4,15 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::Serialize;
-use stockade_linux::LinuxPlan;
+use stockade_linux::{LinuxPlan, SpawnError};
 use stockade_policy::profile::{Backend, BasePolicy, Clause, Profile};
 use stockade_rules::AbsPath;
 
 use crate::host::Host;
 use crate::lower;
+use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
+use crate::tier;
 
 /// What to execute.
 #[derive(Clone, Debug)]
@@ -58,6 +60,14 @@ pub enum PlanError {
     /// The backend is not one that this build has.
     #[error("the backend `{0}` is not available in this build")]
     Backend(Backend),
+    /// The backend is weaker than the level that was asked for.
+    #[error("the backend `{backend}` is below the level `{level}`")]
+    BelowLevel {
+        /// What was named.
+        backend: Backend,
+        /// What was asked for.
+        level: stockade_policy::profile::Level,
+    },
     /// A level that needs another backend.
     #[error("the level `{level}` needs a backend that this build does not have")]
     Level {
@@ -122,6 +132,9 @@ impl PlanError {
             Self::Backend(_) | Self::Level { .. } => {
                 "`stockade doctor` shows what this machine offers".into()
             }
+            Self::BelowLevel { backend, .. } => {
+                format!("leave out the level, or the backend `{backend}`")
+            }
             Self::Allowlist | Self::Port(_) => {
                 "--net off cuts the network, --net open leaves it unfiltered".into()
             }
@@ -151,10 +164,33 @@ impl ExecPlan {
             BasePolicy::ReadOnly | BasePolicy::WorkspaceWrite => {}
             other => return Err(PlanError::NotConfined(other)),
         }
+        Self::in_tier(profile, spec, tier::first(profile)?)
+    }
+
+    /// Plans the same run for a weaker tier, if `error` says that this host refuses the one that
+    /// was tried and the profile leaves the choice; nothing of the command has run then. The
+    /// plan's first warning says so.
+    ///
+    /// # Errors
+    /// If the profile can't be enforced there either.
+    pub fn instead(
+        profile: &Profile,
+        spec: &Spec,
+        error: &SpawnError,
+    ) -> Result<Option<Self>, PlanError> {
+        if !tier::is_refused(profile, error) {
+            return Ok(None);
+        }
+        let mut plan = Self::in_tier(profile, spec, Tier::Landlock)?;
+        plan.warnings.insert(0, tier::notice(&plan, error));
+        Ok(Some(plan))
+    }
+
+    fn in_tier(profile: &Profile, spec: &Spec, tier: Tier) -> Result<Self, PlanError> {
         let mut host = Host::look(profile);
         if lower::limits::wants_cgroup(profile) {
             host.look_for_cgroups();
         }
-        lower::lower(profile, spec, &host)
+        lower::lower(profile, spec, &host, tier)
     }
 }

@@ -189,14 +189,17 @@ impl Command {
     /// # Errors
     /// If the policy can't be enforced here.
     pub fn plan(&self) -> Result<ExecPlan, PlanError> {
-        let spec = Spec {
+        ExecPlan::new(&self.sandbox.profile, &self.spec())
+    }
+
+    fn spec(&self) -> Spec {
+        Spec {
             argv: self.argv.clone(),
             env: self.env.clone(),
             keep_descriptors: self.keep.iter().map(|(_, number)| *number).collect(),
             terminal: false,
             explain: false,
-        };
-        ExecPlan::new(&self.sandbox.profile, &spec)
+        }
     }
 
     /// Starts the command.
@@ -204,7 +207,9 @@ impl Command {
     /// # Errors
     /// If it could not be started in its sandbox; then nothing of it has run.
     pub fn spawn(self) -> Result<Child, RunError> {
-        let plan = self.plan()?;
+        let spec = self.spec();
+        let profile = &self.sandbox.profile;
+        let plan = ExecPlan::new(profile, &spec)?;
         let [stdin, stdout, stderr] = self.standard;
         let input = stdio::input(stdin)?;
         let output = stdio::output(stdout, 1)?;
@@ -219,7 +224,14 @@ impl Command {
             .iter()
             .map(|(fd, number)| (fd.as_fd(), *number))
             .collect();
-        let mut child = Child::start(plan, &self.sandbox.helper, standard, &kept)?;
+        let helper = &self.sandbox.helper;
+        let mut child = match Child::start(plan, helper, standard, &kept) {
+            Err(RunError::Spawn(error)) => match ExecPlan::instead(profile, &spec, &error)? {
+                Some(plan) => Child::start(plan, helper, standard, &kept)?,
+                None => return Err(error.into()),
+            },
+            started => started?,
+        };
         child.stdin = input.outer;
         child.stdout = output.outer;
         child.stderr = errors.outer;

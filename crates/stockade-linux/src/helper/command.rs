@@ -7,12 +7,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::control::Report;
 use crate::plan::{Command, LinuxPlan, Text};
 use crate::seccomp::{InstallFlags, Program, install};
 use crate::stage::{At, Failure, Stage, take};
-use crate::sys;
+use crate::{landlock, sys};
 
 /// Turns the calling process into the command; returns only what went wrong.
 pub(super) fn run(
@@ -21,7 +22,10 @@ pub(super) fn run(
     filter: &Program,
     exchange: &Exchange,
 ) -> Failure {
-    match prepare(terminal).and_then(|()| install_filter(plan, filter, exchange)) {
+    let ready = prepare(terminal)
+        .and_then(|()| set_apart(plan))
+        .and_then(|()| install_filter(plan, filter, exchange));
+    match ready {
         Ok(()) => execute(&plan.command),
         Err(failure) => failure,
     }
@@ -45,6 +49,20 @@ fn install_filter(plan: &LinuxPlan, filter: &Program, exchange: &Exchange) -> Re
         exchange.put_listener(listener);
     }
     Ok(())
+}
+
+/// Without a pid namespace, what keeps the command from the supervisor is a Landlock domain inside
+/// the supervisor's own: signals and traces go down, not up.
+fn set_apart(plan: &LinuxPlan) -> Result<(), Failure> {
+    if plan.own_namespaces {
+        return Ok(());
+    }
+    // The supervisor is the parent and stands still until the command is executed.
+    set_parent_process_death_signal(Some(Signal::KILL)).at(Stage::DieWithParent)?;
+    match &plan.landlock {
+        Some(rules) => landlock::restrict_scopes(rules.abi).at(Stage::Landlock),
+        None => Ok(()),
+    }
 }
 
 /// The descriptor table is still shared with pid 1: nothing may be closed here.

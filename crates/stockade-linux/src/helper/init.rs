@@ -21,7 +21,7 @@ use crate::{capabilities, landlock, limits, mounts, namespaces, sys};
 /// Runs as pid 1; the exit code only matters to the outer helper.
 pub(super) fn run(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> i32 {
     match start(plan, control, alive) {
-        Ok(command) => i32::from(supervise(command, plan, control).is_err()),
+        Ok(command) => i32::from(supervise(command, plan, control, alive).is_err()),
         Err(failure) => {
             let _ = Report::Failed(failure).send(control);
             1
@@ -43,6 +43,11 @@ fn start(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> Result<R
         namespaces::forbid_nested().at(Stage::LockNamespaces)?;
     }
     mounts::enter(plan)?;
+    confine(plan, control)
+}
+
+/// What needs no namespace: from the limits to the command itself.
+pub(super) fn confine(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Running, Failure> {
     for limit in &plan.rlimits {
         limits::apply(*limit).at(Stage::Rlimit)?;
     }
@@ -85,24 +90,30 @@ fn start(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> Result<R
     }
 }
 
-struct Running {
+pub(super) struct Running {
     pid: Pid,
     signals: OwnedFd,
     listener: Option<OwnedFd>,
 }
 
 /// Waits until the command ends: reaps whatever else ends before, passes signals on, mediates.
-fn supervise(command: Running, plan: &LinuxPlan, control: BorrowedFd<'_>) -> io::Result<()> {
+pub(super) fn supervise(
+    command: Running,
+    plan: &LinuxPlan,
+    control: BorrowedFd<'_>,
+    alive: &OwnedFd,
+) -> io::Result<()> {
     let mut mediator = match (command.listener, &plan.mediation) {
         (Some(listener), Some(mediation)) => Some(Mediator::new(listener, mediation, control)?),
         _ => None,
     };
     let signals = command.signals;
     loop {
-        let [signalled, requested, called, connected] = {
+        let [signalled, requested, abandoned, called, connected] = {
             let mut watched = vec![
                 PollFd::new(&signals, PollFlags::IN),
                 PollFd::from_borrowed_fd(control, PollFlags::IN),
+                PollFd::new(alive, PollFlags::empty()),
             ];
             if let Some(mediator) = &mediator {
                 watched.push(PollFd::from_borrowed_fd(mediator.listener(), PollFlags::IN));
@@ -119,10 +130,14 @@ fn supervise(command: Running, plan: &LinuxPlan, control: BorrowedFd<'_>) -> io:
             [
                 ready(0..1),
                 ready(1..2),
-                ready(2..count.min(3)),
-                ready(count.min(3)..count),
+                ready(2..3),
+                ready(3..count.min(4)),
+                ready(count.min(4)..count),
             ]
         };
+        if abandoned {
+            return Ok(());
+        }
         if let Some(mediator) = &mut mediator {
             if called {
                 mediator.answer_one()?;

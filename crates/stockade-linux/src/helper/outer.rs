@@ -24,14 +24,19 @@ pub(super) fn run(
     let outcome = namespaces::enter(plan.own_network).and_then(|()| run_init(plan, control, life));
     groups.remove();
     // Only now, so that whoever hears it finds nothing left of the sandbox.
-    let used = outcome?;
+    tell_usage(&outcome?, control);
+    Ok(())
+}
+
+/// The helper's last word.
+pub(super) fn tell_usage(used: &Reaped, control: BorrowedFd<'_>) {
     let report = Report::Used {
         user_micros: used.user_micros,
         system_micros: used.system_micros,
         peak_kib: used.peak_kib,
     };
+    // If the launcher is gone there is nobody to tell.
     let _ = report.send(control);
-    Ok(())
 }
 
 fn run_init(plan: &LinuxPlan, control: BorrowedFd<'_>, life: &OwnedFd) -> Result<Reaped, Failure> {
@@ -71,6 +76,11 @@ fn wait_for(init: Pid, life: &OwnedFd) -> std::io::Result<Reaped> {
             break;
         }
     }
+    collect(init)
+}
+
+/// Reaps a child that is about to end.
+pub(super) fn collect(init: Pid) -> std::io::Result<Reaped> {
     loop {
         match sys::process::wait(init.as_raw_nonzero().get(), true) {
             Ok(Some(reaped)) => return Ok(reaped),

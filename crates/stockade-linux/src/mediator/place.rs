@@ -324,7 +324,8 @@ enum Link {
 
 /// Callers may not get at the mediator's own files: for the mediator they would open.
 fn refuse_own(path: &Path) -> Result<(), Errno> {
-    if path.starts_with("/proc/1") {
+    let own = format!("/proc/{}", rustix::process::getpid().as_raw_nonzero());
+    if path.starts_with(own) {
         Err(Errno::ACCESS)
     } else {
         Ok(())

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stockade_linux::plan::Text;
-use stockade_policy::profile::Profile;
+use stockade_policy::profile::{Backend, Profile};
 
 use crate::plan::{PlanError, Spec};
 
@@ -13,22 +13,25 @@ pub(super) struct Environment {
     pub(super) removed: Vec<String>,
 }
 
-/// Where temporary files go inside, whatever the host's `TMPDIR` says.
-const TEMPORARY: &str = "/tmp";
 /// What the shells assume when nobody says.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Where temporary files go inside, whatever the host's `TMPDIR` says.
+const TEMPORARY: &str = "/tmp";
 
 pub(super) fn lower(
     profile: &Profile,
     spec: &Spec,
-    own_network: bool,
+    backend: Backend,
+    network_off: bool,
+    scratch: Option<&Path>,
 ) -> Result<Environment, PlanError> {
     let roots: Vec<&Path> = profile.writable_roots.iter().map(AsRef::as_ref).collect();
     let request = profile
         .environment
         .request()
         .map_err(PlanError::Environment)?
-        .with_markers("native", own_network, &roots);
+        .with_markers(&backend.to_string(), network_off, &roots);
     let mut built = request.build(spec.env.iter().cloned());
     let stated = |name: &str| {
         profile
@@ -37,9 +40,13 @@ pub(super) fn lower(
             .iter()
             .any(|set| set.value.name().as_os_str() == name)
     };
+    let temporary = scratch.unwrap_or(Path::new(TEMPORARY));
     for name in ["TMPDIR", "TEMP", "TMP"] {
-        if built.env.contains_key(std::ffi::OsStr::new(name)) && !stated(name) {
-            built.env.insert(name.into(), TEMPORARY.into());
+        let handed_on = built.env.contains_key(std::ffi::OsStr::new(name));
+        // Without the name programs use /tmp, where a run without mounts may not write.
+        let needed = scratch.is_some() && name == "TMPDIR";
+        if (handed_on || needed) && !stated(name) {
+            built.env.insert(name.into(), temporary.into());
         }
     }
     // It lies below /run, which is hidden.

@@ -5,55 +5,85 @@ mod git;
 pub(crate) mod limits;
 mod mounts;
 mod rules;
+mod unshared;
 
 use stockade_linux::plan::{self, Command, LinuxPlan, Text};
 use stockade_linux::seccomp::{Arch, Mediation, ProfileKind, ProfileOptions};
 use stockade_policy::profile::{Backend, Clause, Level, NetworkMode, Profile, SeccompMode};
-use stockade_rules::{Access, Pattern, RuleSet};
+use stockade_rules::{AbsPath, Access, Pattern, RuleSet};
 
 use crate::host::{Found, Host};
 use crate::plan::{ExecPlan, PlanError, Spec};
+use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
 
-pub(crate) fn lower(profile: &Profile, spec: &Spec, host: &Host) -> Result<ExecPlan, PlanError> {
-    choose_backend(profile)?;
-    let own_network = network(profile)?;
+/// What a tier makes of the rules.
+struct Parts {
+    backend: Backend,
+    root: plan::Root,
+    mounts: Vec<plan::Mount>,
+    cwd: AbsPath,
+    landlock: Option<plan::Landlock>,
+    /// A directory for temporary files that the host's `/tmp` is no place for.
+    scratch: Option<AbsPath>,
+    /// Directories that only this sandbox has.
+    private: Vec<AbsPath>,
+    /// The rules with those about what the engine itself provides.
+    rules: RuleSet,
+    /// What the filter starts from.
+    options: ProfileOptions,
+    /// Whether the mediator sees every open.
+    reads: bool,
+}
+
+pub(crate) fn lower(
+    profile: &Profile,
+    spec: &Spec,
+    host: &Host,
+    tier: Tier,
+) -> Result<ExecPlan, PlanError> {
+    let network_off = network(profile)?;
     let mut warnings = profile.warnings.clone();
     if profile.danger_nested_namespaces.value {
         warnings.push("the command may make user namespaces of its own".to_owned());
     }
     let rules = rules::real(profile, host, &mut warnings);
-    let view = mounts::lower(profile, &rules, host)?;
-    let reads = spec.explain || denies_reads_unmounted(profile, &rules, host);
-    let environment = environment::lower(profile, spec, own_network)?;
-    let (rlimits, cgroup, limits_report) = limits::lower(profile, host);
-
-    let mut enforcement = clauses(profile, host, own_network);
+    let (mut rlimits, cgroup, mut limits_report) = limits::lower(profile, host);
+    let (parts, mut enforcement) = match tier {
+        Tier::Native => (
+            native(profile, &rules, host)?,
+            clauses(profile, host, network_off),
+        ),
+        Tier::Landlock => {
+            unshared::adjust_limits(profile, &mut rlimits, &mut limits_report);
+            unshared::lower(profile, &rules, host, network_off)?
+        }
+    };
+    let scratch = parts.scratch.as_ref().map(AbsPath::as_path);
+    let environment = environment::lower(profile, spec, parts.backend, network_off, scratch)?;
     enforcement.push(limits_report);
     enforcement.sort_by_key(|report| report.clause);
-    check(profile, &enforcement)?;
+    check(profile, tier, &enforcement)?;
 
     let linux = LinuxPlan {
         command: Command {
             argv: spec.argv.iter().map(text).collect::<Result<_, _>>()?,
             env: environment.entries,
-            cwd: view.cwd,
+            cwd: parts.cwd,
         },
-        own_network,
-        root: view.root,
-        mounts: view.mounts,
+        own_namespaces: tier == Tier::Native,
+        scratch: parts.scratch,
+        own_network: network_off && tier == Tier::Native,
+        root: parts.root,
+        mounts: parts.mounts,
         rlimits,
         cgroup,
-        landlock: (host.landlock > 0).then_some(plan::Landlock {
-            abi: host.landlock,
-            writable: view.writable,
-            devices: view.devices,
-        }),
-        seccomp: filter(profile, reads)?,
+        landlock: parts.landlock,
+        seccomp: filter(profile, parts.options, parts.reads || spec.explain)?,
         mediation: Some(plan::Mediation {
-            rules: view.rules,
+            rules: parts.rules,
             unix_sockets: rules::sockets(profile, host),
-            private: view.private,
+            private: parts.private,
             git_configs: rules::git_configs(profile, host),
         }),
         nested_namespaces: profile.danger_nested_namespaces.value,
@@ -64,7 +94,7 @@ pub(crate) fn lower(profile: &Profile, spec: &Spec, host: &Host) -> Result<ExecP
         return Err(PlanError::Empty);
     }
     Ok(ExecPlan {
-        backend: Backend::Native,
+        backend: parts.backend,
         enforcement,
         env_removed: environment.removed,
         warnings,
@@ -74,16 +104,26 @@ pub(crate) fn lower(profile: &Profile, spec: &Spec, host: &Host) -> Result<ExecP
     })
 }
 
-fn choose_backend(profile: &Profile) -> Result<(), PlanError> {
-    if let Some(backend) = &profile.backend
-        && backend.value != Backend::Native
-    {
-        return Err(PlanError::Backend(backend.value));
-    }
-    match profile.level.value {
-        Level::Default | Level::Enhanced => Ok(()),
-        level => Err(PlanError::Level { level }),
-    }
+fn native(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<Parts, PlanError> {
+    let view = mounts::lower(profile, rules, host)?;
+    Ok(Parts {
+        backend: Backend::Native,
+        root: view.root,
+        mounts: view.mounts,
+        cwd: view.cwd,
+        landlock: (host.landlock > 0).then(|| plan::Landlock {
+            abi: host.landlock,
+            listable: Vec::new(),
+            readable: vec![AbsPath::root()],
+            writable: view.writable,
+            devices: view.devices,
+        }),
+        scratch: None,
+        private: view.private,
+        rules: view.rules,
+        options: ProfileOptions::native(),
+        reads: denies_reads_unmounted(profile, rules, host),
+    })
 }
 
 /// Whether the sandbox gets a network of its own.
@@ -121,23 +161,21 @@ fn denies_reads_unmounted(profile: &Profile, rules: &RuleSet, host: &Host) -> bo
 
 fn filter(
     profile: &Profile,
+    mut options: ProfileOptions,
     reads: bool,
 ) -> Result<stockade_linux::seccomp::FilterSpec, PlanError> {
-    let mut options = ProfileOptions::native();
     options.kind = match profile.seccomp.mode.value {
         SeccompMode::Strict => ProfileKind::Strict,
         SeccompMode::Permissive => ProfileKind::Permissive,
         SeccompMode::Logging => ProfileKind::Logging,
     };
-    options.extra_blocked = profile
-        .seccomp
-        .block
-        .iter()
-        .map(|name| name.value.as_str().to_owned())
-        .collect();
+    let stated = profile.seccomp.block.iter();
+    options
+        .extra_blocked
+        .extend(stated.map(|name| name.value.as_str().to_owned()));
     options.allow_namespaces = profile.danger_nested_namespaces.value;
     // A debugger can do more harm than good where the level asks for the smallest surface.
-    options.allow_debug = profile.level.value < Level::Enhanced;
+    options.allow_debug &= profile.level.value < Level::Enhanced;
     options.mediation = Some(Mediation {
         reads,
         attributes: true,
@@ -191,7 +229,7 @@ fn clauses(profile: &Profile, host: &Host, own_network: bool) -> Vec<ClauseRepor
 }
 
 /// Refuses what would not hold, unless that was asked for.
-fn check(profile: &Profile, reports: &[ClauseReport]) -> Result<(), PlanError> {
+fn check(profile: &Profile, tier: Tier, reports: &[ClauseReport]) -> Result<(), PlanError> {
     for report in reports {
         if report.enforcement == Enforcement::Full {
             continue;
@@ -214,7 +252,9 @@ fn check(profile: &Profile, reports: &[ClauseReport]) -> Result<(), PlanError> {
             clause,
             Clause::Privileges | Clause::Seccomp | Clause::Limits
         );
-        if !by_request && !profile.best_effort.value {
+        // A tier that was chosen, or is all that the host offers, has its gaps; they are said.
+        let of_tier = tier == Tier::Landlock && report.enforcement == Enforcement::Partial;
+        if !by_request && !of_tier && !profile.best_effort.value {
             return Err(PlanError::Unenforced { clause, reason });
         }
     }

@@ -266,7 +266,7 @@ impl Points {
 }
 
 /// Whether the user spoke about this very path: then it is the host's and not our own.
-fn stated_at(rules: &RuleSet, path: &AbsPath) -> bool {
+pub(super) fn stated_at(rules: &RuleSet, path: &AbsPath) -> bool {
     rules.iter().any(|rule| {
         rule.rank == Rank::Stated && matches!(&rule.pattern, Pattern::Subtree(root) if root == path)
     })

@@ -52,7 +52,15 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         helper: Path::new(SELF),
         keep: passed_descriptors(&args.policy.pass_fd)?,
     };
-    let finished = stockade::run_in_foreground(plan, &launch).map_err(run_failure)?;
+    let finished = match stockade::run_in_foreground(plan, &launch) {
+        Err(RunError::Spawn(error)) => {
+            let instead = ExecPlan::instead(profile, &spec, &error).map_err(plan_failure)?;
+            let plan = instead.ok_or_else(|| run_failure(error.into()))?;
+            super::warn(args, &plan.warnings[..1]);
+            stockade::run_in_foreground(plan, &launch).map_err(run_failure)?
+        }
+        finished => finished.map_err(run_failure)?,
+    };
     if let Some(file) = &mut report_file {
         write_report(file, &finished)?;
     }
