@@ -14,6 +14,10 @@ use crate::seccomp::FilterSpec;
 
 /// What one run does on Linux.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent yes-or-no facts of a printable plan"
+)]
 pub struct LinuxPlan {
     /// What to execute.
     pub command: Command,

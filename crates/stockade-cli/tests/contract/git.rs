@@ -228,6 +228,7 @@ open('twin', 'a').write('[core]\n fsmonitor = twin-@ID@\n')
         attack("G14", "plant a bare repository whose configuration runs code")
             .sh("mkdir -p b/objects b/refs; echo 'ref: refs/heads/main' > b/HEAD
                  printf '[core]\\n bare = false\\n worktree = ..\\n fsmonitor = evil-@ID@\\n' > b/config")
+            .known_gap("docs/attacks.md#not-stopped")
             .leak(host("grep -q evil-@ID@ b/config && git -c safe.directory='*' -C b config core.fsmonitor")),
     ]
 }

@@ -2,6 +2,7 @@
 
 use stockade_test::case::Control;
 use stockade_test::sign::Scene;
+use stockade_test::stage::Role;
 use stockade_test::{
     Case, Flag, HostSide, Need, allowed, attack, closure, exits, heard, host, prints, stdout_is,
 };
@@ -145,6 +146,10 @@ print(len(done), subprocess.run(['/bin/echo', 'child'], capture_output=True).std
             .sh("unshare -Ur true && echo made-one")
             .leak(prints("made-one")),
         allowed("X06b", "a user namespace of one's own, with the opt-in and a warning")
+            .only(
+                Role::User,
+                "mapping root takes CAP_SETFCAP in the parent namespace (user_namespaces(7))",
+            )
             .needs(Need::Userns)
             .flag(Flag::NestedNamespaces)
             .sh("unshare -Ur true && echo made-one")

@@ -76,7 +76,7 @@ cat > @W@/job.sh <<'EOF'
 exec @RUN@ /usr/bin/python3 @W@/ask.py
 EOF
 @PTY@ 'send:sh @W@/job.sh\\n' expect:@MARK@ 'send:\\x1a' expect:Stopped 'send:fg\\n' 'send:hello\\n' \\
-    expect:after-hello 'send:exit 8\\n' -- bash --norc --noprofile -i",
+    expect:after-hello expect:bash- 'send:exit 8\\n' -- bash --norc --noprofile -i",
             )
             .works(prints("after-hello"))
             .works(exits(8)),

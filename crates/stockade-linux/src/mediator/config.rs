@@ -7,12 +7,16 @@
 //! copy of what was read is put in place. What the program still holds open is not that file.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
+use stockade_rules::{AbsPath, Kind, RuleSet};
 
 use super::caller::{Caller, errno};
 use super::place::Name;
@@ -49,11 +53,11 @@ impl Mediator<'_> {
             Err(Errno::NOENT) => Vec::new(),
             Err(error) => return Err(error),
         };
-        if !only_harmless_changes(&old, &new) {
-            let decision = self
-                .plan
-                .rules
-                .decide(stockade_rules::Kind::Write, &to.path);
+        let rules = &self.plan.rules;
+        if !only_harmless_changes(&old, &new, &|worktree| {
+            stays_inside(rules, &to.path, worktree)
+        }) {
+            let decision = self.plan.rules.decide(Kind::Write, &to.path);
             return Err(self
                 .records
                 .deny(caller, Operation::GitConfig, &to.path, decision.rule));
@@ -125,15 +129,30 @@ fn read_all(fd: &OwnedFd) -> Result<Vec<u8>, Errno> {
     }
 }
 
+/// Whether a submodule's configuration names a working tree that the sandbox may write anyway.
+/// `git submodule` sets `core.worktree` there, to a relative path.
+fn stays_inside(rules: &RuleSet, config: &Path, worktree: &[u8]) -> bool {
+    let in_module = config.iter().any(|part| part == "modules");
+    let place = config
+        .parent()
+        .and_then(|git| AbsPath::new(git.join(OsStr::from_bytes(worktree))).ok());
+    in_module
+        && !worktree.starts_with(b"/")
+        && place.is_some_and(|place| rules.decide(Kind::Write, place.as_path()).allowed)
+}
+
 /// Whether every setting that is new in `new`, or changed, can neither run code nor redirect.
 ///
 /// A text that can't be understood is not harmless.
-fn only_harmless_changes(old: &[u8], new: &[u8]) -> bool {
+fn only_harmless_changes(old: &[u8], new: &[u8], worktree: &dyn Fn(&[u8]) -> bool) -> bool {
     let Some(new) = settings(new) else {
         return false;
     };
     let old = settings(old).unwrap_or_default();
-    new.difference(&old).all(Setting::is_harmless)
+    new.difference(&old).all(|setting| {
+        let is_worktree = setting.section == "core" && setting.variable == "worktree";
+        setting.is_harmless() || is_worktree && worktree(&setting.value)
+    })
 }
 
 /// One line of a configuration. Keys are compared as git does: section and variable without
@@ -433,7 +452,7 @@ mod tests {
     use super::*;
 
     fn harmless(old: &str, new: &str) -> bool {
-        only_harmless_changes(old.as_bytes(), new.as_bytes())
+        only_harmless_changes(old.as_bytes(), new.as_bytes(), &|_| false)
     }
 
     const FRESH: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n";

@@ -1,9 +1,10 @@
 //! The command's environment.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stockade_linux::plan::Text;
 use stockade_policy::profile::{Backend, Profile};
+use stockade_rules::{AbsPath, Kind};
 
 use crate::plan::{PlanError, Spec};
 
@@ -18,6 +19,10 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 
 /// Where temporary files go inside, whatever the host's `TMPDIR` says.
 const TEMPORARY: &str = "/tmp";
+
+/// Where tools keep what they can do without, below the home: they fail where they can't write
+/// it (`go build`, `npm`), so they are sent to the temporary directory unless it was granted.
+const CACHES: &[(&str, &str)] = &[("XDG_CACHE_HOME", ".cache"), ("npm_config_cache", ".npm")];
 
 pub(super) fn lower(
     profile: &Profile,
@@ -47,6 +52,21 @@ pub(super) fn lower(
         let needed = scratch.is_some() && name == "TMPDIR";
         if (handed_on || needed) && !stated(name) {
             built.env.insert(name.into(), temporary.into());
+        }
+    }
+    for (name, directory) in CACHES {
+        let variable = std::ffi::OsStr::new(name);
+        let place = built.env.get(variable).map(PathBuf::from).or_else(|| {
+            let home = built.env.get(std::ffi::OsStr::new("HOME"))?;
+            Some(Path::new(home).join(directory))
+        });
+        let writable = place
+            .and_then(|place| AbsPath::new(place).ok())
+            .is_some_and(|place| profile.rules.decide(Kind::Write, place.as_path()).allowed);
+        if !writable && !stated(name) {
+            built
+                .env
+                .insert(name.into(), temporary.join(directory).into());
         }
     }
     // It lies below /run, which is hidden.

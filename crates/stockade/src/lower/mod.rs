@@ -10,9 +10,9 @@ mod unshared;
 use stockade_linux::plan::{self, Command, LinuxPlan, Text};
 use stockade_linux::seccomp::{Arch, Mediation, ProfileKind, ProfileOptions};
 use stockade_policy::profile::{Backend, Clause, Level, NetworkMode, Profile, SeccompMode};
-use stockade_rules::{AbsPath, Access, Pattern, RuleSet};
+use stockade_rules::{AbsPath, Access, Kind, Pattern, RuleSet};
 
-use crate::host::{Found, Host};
+use crate::host::{self, Found, Host};
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
@@ -124,6 +124,26 @@ fn native(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<Parts, Plan
         options: ProfileOptions::native(),
         reads: denies_reads_unmounted(profile, rules, host),
     })
+}
+
+/// Where the command starts: a directory that exists and may be read.
+fn working_directory(
+    profile: &Profile,
+    rules: &RuleSet,
+    host: &Host,
+) -> Result<AbsPath, PlanError> {
+    let Found::Present {
+        real,
+        kind: host::Kind::Directory,
+        ..
+    } = host.find(&profile.cwd)
+    else {
+        return Err(PlanError::MissingCwd(profile.cwd.clone()));
+    };
+    if !rules.decide(Kind::Read, real.as_path()).allowed {
+        return Err(PlanError::HiddenCwd(real));
+    }
+    Ok(real)
 }
 
 /// Whether the sandbox gets a network of its own.

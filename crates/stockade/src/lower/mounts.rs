@@ -53,17 +53,7 @@ pub(super) fn lower(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<L
         Seen::Hidden
     };
     let (mounts, writable) = points.into_mounts(top);
-    let cwd = match host.find(&profile.cwd) {
-        Found::Present {
-            real,
-            kind: Kind::Directory,
-            ..
-        } => real,
-        _ => return Err(PlanError::MissingCwd(profile.cwd.clone())),
-    };
-    if !rules.decide(Wish::Read, cwd.as_path()).allowed {
-        return Err(PlanError::HiddenCwd(cwd));
-    }
+    let cwd = super::working_directory(profile, &rules, host)?;
     let private = ["/tmp", "/dev/shm"]
         .into_iter()
         .filter_map(|path| AbsPath::new(path).ok());

@@ -16,7 +16,7 @@ use stockade_rules::{AbsPath, Access, Kind as Wish, PathRule, Pattern, RuleSet};
 
 use super::Parts;
 use super::mounts::stated_at;
-use crate::host::{Found, Host, Kind};
+use crate::host::{Found, Host};
 use crate::plan::PlanError;
 use crate::report::{ClauseReport, Enforcement};
 
@@ -29,17 +29,7 @@ pub(super) fn lower(
     let scratch = scratch(rules);
     let devices = devices(profile, host)?;
     let rules = with_engine_rules(profile, rules, &devices, scratch.as_ref());
-    let cwd = match host.find(&profile.cwd) {
-        Found::Present {
-            real,
-            kind: Kind::Directory,
-            ..
-        } => real,
-        _ => return Err(PlanError::MissingCwd(profile.cwd.clone())),
-    };
-    if !rules.decide(Wish::Read, cwd.as_path()).allowed {
-        return Err(PlanError::HiddenCwd(cwd));
-    }
+    let cwd = super::working_directory(profile, &rules, host)?;
     let mut grants = Grants::new(&rules, host);
     grants.add(&AbsPath::root());
     let reports = clauses(profile, host, network_off, &grants);

@@ -84,7 +84,7 @@ impl Relays {
                 if !is_readable(file.as_fd()) {
                     break;
                 }
-                let mut chunk = [0; CHUNK];
+                let mut chunk = vec![0; CHUNK];
                 let length = file.read(&mut chunk)?;
                 if length == 0 {
                     pipe.outer = None;
