@@ -12,15 +12,21 @@ use super::error::ProfileError;
 use super::merge::Merged;
 use super::network::NetworkProfile;
 use super::printable::printable_text;
+use super::protected::Guard;
 use super::sourced::Sourced;
 use super::{Profile, protected};
 
-pub(super) fn build(merged: Merged, around: &Surroundings) -> Result<Profile, ProfileError> {
+/// Makes the profile; `worktree` are the rules for a workspace that is a linked git worktree.
+pub(super) fn build(
+    merged: Merged,
+    around: &Surroundings,
+    worktree: Vec<PathRule>,
+) -> Result<Profile, ProfileError> {
     merged.check_unconfined()?;
     let base = merged.base()?;
     let mut warnings = Vec::new();
     let (rules, network) = if merged.is_confined() {
-        let rules = confined_rules(&merged, &base, around, &mut warnings);
+        let rules = confined_rules(&merged, &base, around, worktree, &mut warnings);
         (rules, merged.network)
     } else {
         let root = Sourced::new(AbsPath::root(), merged.base_policy.origin.clone());
@@ -55,19 +61,37 @@ fn confined_rules(
     merged: &Merged,
     base: &Sourced<Base>,
     around: &Surroundings,
+    mut worktree: Vec<PathRule>,
     warnings: &mut Vec<String>,
 ) -> RuleSet {
     let sensitive = merged.sensitive.clone();
     let sensitive = sensitive.unwrap_or_else(|| shipped_sensitive(around.home.as_ref()));
     let workspace = workspace(merged, &sensitive, around, warnings);
+    // What the workspace brings along has no better standing than the workspace.
+    worktree.retain(|rule| {
+        workspace
+            .as_ref()
+            .is_some_and(|rule| rule.access == Access::Write)
+            && (denies(rule, Kind::Write)
+                || named_writable(rule)
+                    .is_none_or(|path| closed_by(&[], &sensitive, Kind::Write, &path).is_none()))
+    });
     let stated = merged.rules.iter().cloned();
     let rules = sensitive.into_iter().chain(stated).chain(workspace);
-    let mut rules = RuleSet::new(rules.collect());
+    let mut rules = RuleSet::new(rules.chain(worktree).collect());
     add_base(&mut rules, base);
     // Also below what is denied as a whole: a denial more must not mean a protection less.
     let roots: Vec<AbsPath> = rules.iter().filter_map(named_writable).collect();
     for rule in protected::rules(&roots, merged.git_config.value) {
         rules.push(rule);
+    }
+    // The files of the policy itself, wherever they are: what they grant next time is not for
+    // code inside to say.
+    for file in &merged.files {
+        if rules.decide(Kind::Write, file.as_path()).allowed {
+            let (pattern, reason) = (Pattern::Subtree(file.clone()), Guard::Policy.reason());
+            rules.push(PathRule::built_in(pattern, Access::DenyWrite, reason));
+        }
     }
     rules
 }
@@ -176,7 +200,14 @@ fn named_writable(rule: &PathRule) -> Option<AbsPath> {
 
 /// The sensitive paths when no policy lists its own.
 fn shipped_sensitive(home: Option<&AbsPath>) -> Vec<PathRule> {
-    let rule = |pattern, access| PathRule::built_in(pattern, access, "built-in: holds credentials");
+    let rule = |pattern, access| {
+        // What is only kept from writing is the user's own configuration of Stockade.
+        let reason = match access {
+            Access::DenyWrite => Guard::Policy.reason(),
+            _ => "built-in: holds credentials",
+        };
+        PathRule::built_in(pattern, access, reason)
+    };
     default_sensitive_paths()
         .iter()
         .filter_map(|place| Some(rule(place.pattern(home)?, place.access()?)))

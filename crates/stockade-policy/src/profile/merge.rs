@@ -47,6 +47,8 @@ pub(super) struct Merged {
     pub(super) best_effort: Sourced<bool>,
     pub(super) git_config: Sourced<bool>,
     pub(super) danger_nested_namespaces: Sourced<bool>,
+    /// The files that were read, or would have been.
+    pub(super) files: Vec<AbsPath>,
     /// What was narrowed since the base policy was chosen; no sandbox can't honour it.
     narrowed: Option<Sourced<String>>,
 }
@@ -82,6 +84,7 @@ impl Default for Merged {
             best_effort: Sourced::built_in(false),
             git_config: Sourced::built_in(false),
             danger_nested_namespaces: Sourced::built_in(false),
+            files: Vec::new(),
             narrowed: None,
         }
     }

@@ -38,6 +38,7 @@ mod sources;
 mod suggest;
 mod to_policy;
 mod words;
+mod worktree;
 
 #[cfg(test)]
 mod tests;

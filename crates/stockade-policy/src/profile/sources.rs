@@ -22,6 +22,7 @@ use super::layer::BuiltIn;
 use super::merge::Merged;
 use super::place::Place;
 use super::sourced::BUILT_IN;
+use super::worktree;
 
 /// Looks at the file system for the profile, which never does.
 pub trait Loader {
@@ -97,6 +98,7 @@ impl Profile {
         }
         if let Some(path) = &sources.policy {
             let bytes = stack.read(path)?;
+            merged.files.push(path.clone());
             if bytes.trim_ascii_start().starts_with(b"{") {
                 merged.add(json_layer(path, &bytes, &sources.around)?)?;
             } else {
@@ -109,7 +111,10 @@ impl Profile {
             stack.add_project(path, &bytes, &mut merged)?;
         }
         merged.add(sources.flags.layer(&stack.place(&sources.around.cwd))?)?;
-        build(merged, &sources.around)
+        merged.files.extend(sources.user.clone());
+        merged.files.extend(sources.project.clone());
+        let worktree = worktree::rules(&sources.around.cwd, loader);
+        build(merged, &sources.around, worktree)
     }
 
     /// The profile that a policy alone makes: the seeds' way in.
@@ -123,7 +128,7 @@ impl Profile {
         let mut merged = Merged::default();
         let origin = |key: &str| Origin::flag(format!("policy {key}"));
         merged.add(policy_layer(policy, around, &origin)?)?;
-        build(merged, around)
+        build(merged, around, Vec::new())
     }
 }
 
@@ -190,6 +195,7 @@ impl Stack<'_> {
                     other => other,
                 })?;
                 chain.push(below.clone());
+                merged.files.push(below.clone());
                 self.add_file(&below, &bytes, chain, merged)?;
             }
         }

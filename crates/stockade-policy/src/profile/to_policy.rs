@@ -45,7 +45,7 @@ impl Profile {
             return Err(Inexpressible("base minimal".to_owned()));
         }
         let network = network(&self.network)?;
-        let sensitive_paths = self.sensitive_paths()?;
+        let sensitive_paths = Some(self.sensitive_paths()?);
         let readable_paths = self.granted(Access::Read, Rank::Stated);
         let readable_paths = readable_paths
             .map(|path| path.as_path().to_owned())
@@ -89,28 +89,17 @@ impl Profile {
             })
     }
 
-    /// The list to hide; none where it is the one that ships.
-    fn sensitive_paths(&self) -> Result<Option<Vec<SensitivePath>>, Inexpressible> {
+    /// Everything that is denied but the protected names, which the document has by itself.
+    fn sensitive_paths(&self) -> Result<Vec<SensitivePath>, Inexpressible> {
         let denies = |rule: &&PathRule| rule.access.allows(Kind::Write) == Some(false);
-        // The document protects names in its roots by itself.
         let protects = |rule: &PathRule| {
             rule.rank == Rank::Default
                 && rule.access == Access::DenyWrite
                 && matches!(rule.pattern, Pattern::Glob(_))
         };
-        let denials = || {
-            self.rules
-                .iter()
-                .filter(denies)
-                .filter(|rule| !protects(rule))
-        };
-        if denials().all(|rule| rule.rank == Rank::Default) {
-            return Ok(None);
-        }
-        denials()
-            .map(sensitive_path)
-            .collect::<Result<_, _>>()
-            .map(Some)
+        let denials = self.rules.iter().filter(denies);
+        let denials = denials.filter(|rule| !protects(rule));
+        denials.map(sensitive_path).collect()
     }
 }
 

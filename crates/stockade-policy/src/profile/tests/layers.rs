@@ -341,3 +341,114 @@ fn the_users_file_is_found_where_the_desktop_says() {
     assert_eq!(path(Some("relative")), path(None));
     assert_eq!(user_file(None, None), None);
 }
+
+#[test]
+fn the_files_of_a_policy_are_not_written_from_inside() {
+    let sources = Sources {
+        user: Some(abs("/home/u/ws/cfg/stockade/config.toml")),
+        policy: Some(abs("/home/u/ws/p.toml")),
+        project: Some(abs("/home/u/ws/stockade.toml")),
+        ..Sources::new(around())
+    };
+    let files = Files::default()
+        .with("/home/u/ws/p.toml", "version = 1\nextends = \"./q.toml\"")
+        .with("/home/u/ws/q.toml", "version = 1");
+    let profile = Profile::resolve(&sources, &files).unwrap();
+    for file in [
+        "p.toml",
+        "q.toml",
+        "stockade.toml",
+        "cfg/stockade/config.toml",
+    ] {
+        assert!(!writable(&profile, &format!("/home/u/ws/{file}")), "{file}");
+    }
+    assert!(writable(&profile, "/home/u/ws/other.toml"));
+}
+
+fn worktree() -> Files {
+    Files::default()
+        .with("/home/u/ws/.git", "gitdir: /srv/repo/.git/worktrees/ws\n")
+        .with("/srv/repo/.git/worktrees/ws/gitdir", "/home/u/ws/.git\n")
+        .with("/srv/repo/.git/worktrees/ws/commondir", "../..\n")
+}
+
+#[test]
+fn a_linked_worktree_can_commit_and_nothing_else() {
+    let profile = Profile::resolve(&sources(), &worktree()).unwrap();
+    for path in [
+        "objects/ab/cd",
+        "refs/heads/x",
+        "logs/refs/x",
+        "worktrees/ws/index",
+    ] {
+        assert!(
+            writable(&profile, &format!("/srv/repo/.git/{path}")),
+            "{path}"
+        );
+    }
+    for path in [
+        "hooks/pre-commit",
+        "config",
+        "index",
+        "HEAD",
+        "worktrees/ws/commondir",
+        "worktrees/ws/gitdir",
+        "worktrees/ws/config.worktree",
+        "worktrees/other/index",
+        "../src",
+    ] {
+        assert!(
+            !writable(&profile, &format!("/srv/repo/.git/{path}")),
+            "{path}"
+        );
+    }
+    assert!(
+        !writable(&profile, "/home/u/ws/.git"),
+        "it must not be sent elsewhere"
+    );
+}
+
+#[test]
+fn a_pointer_to_a_repository_that_does_not_point_back_grants_nothing() {
+    let granted = |files: Files| {
+        let profile = Profile::resolve(&sources(), &files).unwrap();
+        writable(&profile, "/srv/repo/.git/refs/x")
+    };
+    assert!(granted(worktree()));
+    let relative = worktree()
+        .with(
+            "/home/u/ws/.git",
+            "gitdir: ../../../srv/repo/.git/worktrees/ws",
+        )
+        .with(
+            "/srv/repo/.git/worktrees/ws/gitdir",
+            "../../../../../home/u/ws/.git",
+        );
+    assert!(granted(relative));
+    let back = "/srv/repo/.git/worktrees/ws/gitdir";
+    assert!(!granted(worktree().with(back, "/home/u/other/.git\n")));
+    assert!(!granted(worktree().with(back, b"\xff".to_vec())));
+    let common = "/srv/repo/.git/worktrees/ws/commondir";
+    assert!(!granted(worktree().with(common, "/srv/victim/.git\n")));
+    for pointer in [
+        "",
+        "gitdir: ",
+        "gitdir: /\n",
+        "gitdir: /srv/repo/.git\n",
+        "x\ny",
+    ] {
+        assert!(
+            !granted(worktree().with("/home/u/ws/.git", pointer)),
+            "{pointer:?}"
+        );
+    }
+    let read_only = Sources {
+        flags: Flags {
+            base_policy: Some(BasePolicy::ReadOnly),
+            ..Flags::default()
+        },
+        ..sources()
+    };
+    let profile = Profile::resolve(&read_only, &worktree()).unwrap();
+    assert!(!writable(&profile, "/srv/repo/.git/refs/x"));
+}
