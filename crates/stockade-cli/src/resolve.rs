@@ -4,14 +4,12 @@
 
 use std::borrow::Cow;
 use std::env;
-use std::fs::File;
-use std::io::{self, Read};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use stockade_policy::Surroundings;
-use stockade_policy::profile::{
-    Loader, MAX_FILE_BYTES, PROJECT_FILE, Profile, ProfileError, Sources, user_file,
-};
+use stockade::{Files, PolicyVariable};
+use stockade_policy::profile::{Flags, Profile, ProfileError, Sources};
+use stockade_policy::{SandboxPolicy, Surroundings};
 use stockade_rules::AbsPath;
 
 use crate::args::PolicyArgs;
@@ -25,12 +23,6 @@ pub(crate) struct Place {
     started_in: AbsPath,
     /// What the policy is about and the command starts in.
     pub(crate) around: Surroundings,
-}
-
-/// The real file system.
-pub(crate) struct Files {
-    /// The project's own file, which whoever wrote the project made.
-    pub(crate) project: Option<AbsPath>,
 }
 
 impl Place {
@@ -62,23 +54,38 @@ impl Place {
 
     /// The merged profile.
     pub(crate) fn profile(&self, args: &PolicyArgs) -> Result<Profile, Failure> {
-        let around = self.around.clone();
-        let xdg = env::var_os("XDG_CONFIG_HOME");
+        if let Some(name) = &args.policy_env {
+            return self.handed_over(name, args);
+        }
         let sources = Sources {
-            user: user_file(around.home.as_ref(), xdg.as_deref()),
             policy: args
                 .policy
                 .as_deref()
                 .map(|file| self.file(file))
                 .transpose()?,
-            project: around.cwd.join(PROJECT_FILE).ok(),
             flags: args.flags(),
-            around,
+            ..Files::sources(self.around.clone())
         };
-        let files = Files {
-            project: sources.project.clone(),
+        Files::load(&sources).map_err(refused)
+    }
+
+    /// The policy that a program handed over in a variable: exactly that, and no file beside it.
+    fn handed_over(&self, name: &OsStr, args: &PolicyArgs) -> Result<Profile, Failure> {
+        if args.policy.is_some() || args.flags() != Flags::default() {
+            let text = "`--policy-env` can't be combined with other flags about the policy";
+            return Err(Failure::text(Exit::Usage, text));
+        }
+        let refuse = |error: anyhow::Error| {
+            let what = format!("the policy in the variable `{}`", name.display());
+            Failure::new(Exit::NotSetUp, error.context(what))
         };
-        Profile::resolve(&sources, &files).map_err(refused)
+        let text = env::var_os(name).ok_or_else(|| refuse(anyhow::anyhow!("it is not set")))?;
+        let policy = SandboxPolicy::from_json(text.as_encoded_bytes())
+            .map_err(|error| refuse(error.into()))?;
+        let variable = PolicyVariable::new(name);
+        variable
+            .profile(&policy, &self.around, env::vars_os())
+            .map_err(|error| refuse(error.into()))
     }
 }
 
@@ -106,30 +113,4 @@ fn current() -> Result<AbsPath, Failure> {
     };
     let path: PathBuf = env::current_dir().map_err(|error| refuse(error.into()))?;
     AbsPath::new(path).map_err(|error| refuse(error.into()))
-}
-
-impl Loader for Files {
-    fn read(&self, path: &AbsPath) -> io::Result<Vec<u8>> {
-        if self.project.as_ref() == Some(path) {
-            // Not a link, whose target a complaint would quote; not a pipe, which would hang.
-            let data = path.as_path().symlink_metadata()?;
-            if !data.is_file() {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    "a project's profile must be an ordinary file",
-                ));
-            }
-        }
-        let mut bytes = Vec::new();
-        // One byte more than is allowed tells a large file from a good one.
-        let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
-        File::open(path)?
-            .take(limit.saturating_add(1))
-            .read_to_end(&mut bytes)?;
-        Ok(bytes)
-    }
-
-    fn exists(&self, path: &AbsPath) -> bool {
-        path.as_path().symlink_metadata().is_ok()
-    }
 }

@@ -21,6 +21,7 @@ mod cgroup;
 mod control;
 pub mod helper;
 mod landlock;
+mod landlock_self;
 mod limits;
 mod mediator;
 mod mounts;
@@ -33,6 +34,7 @@ mod spawn;
 mod stage;
 mod sys;
 
+pub use landlock_self::{LandlockApplied, LandlockError, LandlockGap, LandlockSandbox};
 pub use mediator::{Denial, Operation};
 pub use plan::LinuxPlan;
 pub use signals::Signals;

@@ -8,6 +8,7 @@
 //!
 //! Kernel requirement: none; an old kernel answers with an errno, which is the result.
 
+pub mod access;
 mod child;
 
 use std::ffi::OsString;
@@ -97,6 +98,9 @@ pub fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<u8> {
         return None;
     }
     let word = args.next()?;
+    if word == access::WORD {
+        return access::run(args).then_some(0);
+    }
     let mut out = io::stdout().lock();
     let mut report = |step: Step, errno: i32| {
         // A caller that went away needs no answer.

@@ -15,9 +15,16 @@
 pub mod probe;
 
 #[cfg(target_os = "linux")]
+mod confine;
+mod debug;
+mod files;
+#[cfg(target_os = "linux")]
+mod from_policy;
+#[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
 mod lower;
+mod manager;
 #[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
@@ -30,6 +37,21 @@ mod supervise;
 mod tier;
 
 #[cfg(target_os = "linux")]
+pub use confine::{
+    ApplyError, FilterSpec, LandlockApplied, LandlockError, LandlockGap, LandlockSandbox,
+    apply_seccomp, default_seccomp_profile, setup_parent_death_signal,
+    setup_parent_death_signal_with_check,
+};
+pub use debug::{
+    DebugError, DebugSubcommand, SandboxDebugResult, debug_sandbox, sandbox_capabilities_summary,
+};
+#[cfg(target_os = "linux")]
+pub use debug::{SelfTest, Verdict, test_network_blocked, test_path_writable};
+pub use files::Files;
+#[cfg(target_os = "linux")]
+pub use from_policy::FromPolicyError;
+pub use manager::{HandOverError, PolicyVariable, STOCKADE_POLICY, SandboxManager};
+#[cfg(target_os = "linux")]
 pub use plan::{ExecPlan, PlanError, Spec};
 #[cfg(target_os = "linux")]
 pub use report::{ClauseReport, DenialRecord, Ending, Enforcement, Report, UsageReport};
@@ -37,6 +59,8 @@ pub use report::{ClauseReport, DenialRecord, Ending, Enforcement, Report, UsageR
 pub use sandbox::{Child, Command, Finished, Output, RunError, Sandbox, Stdio};
 #[cfg(target_os = "linux")]
 pub use supervise::{Foreground, run_in_foreground};
+#[cfg(target_os = "linux")]
+pub use stockade_linux::helper;
 
 /// The library example of the README must compile.
 #[cfg(all(doctest, target_os = "linux"))]

@@ -11,7 +11,7 @@
 #[cfg(target_os = "linux")]
 mod cgroup;
 #[cfg(target_os = "linux")]
-mod deadline;
+pub(crate) mod deadline;
 mod diagnose;
 #[cfg(target_os = "linux")]
 mod docker;

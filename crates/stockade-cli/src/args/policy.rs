@@ -41,6 +41,11 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     pub(crate) policy: Option<PathBuf>,
 
+    /// Policy in JSON in this variable, and variables for the command in those whose names begin
+    /// with it: how a program hands over a policy that an argument would show to everyone
+    #[arg(long, value_name = "NAME", hide = true, conflicts_with = "base_policy")]
+    pub(crate) policy_env: Option<OsString>,
+
     /// Directory the command starts in and the policy is about
     #[arg(short = 'C', long, value_name = "DIR", help_heading = "Policy")]
     pub(crate) cwd: Option<PathBuf>,
@@ -193,7 +198,7 @@ pub(crate) struct PolicyArgs {
 
 impl PolicyArgs {
     /// The same in the words of the policy crate. What is left out is not about the policy:
-    /// `--policy`, `--cwd`, `--pass-fd`.
+    /// `--policy`, `--policy-env`, `--cwd`, `--pass-fd`.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
             base_policy: self.base_policy(),

@@ -149,7 +149,8 @@ fn run_has_exactly_the_promised_flags() {
     cli.build();
     let run = cli.find_subcommand("run").unwrap();
     let mut found = BTreeSet::new();
-    for flag in run.get_arguments().filter(|flag| !flag.is_positional()) {
+    let shown = |flag: &&clap::Arg| !flag.is_positional() && !flag.is_hide_set();
+    for flag in run.get_arguments().filter(shown) {
         found.extend(flag.get_long().map(|long| format!("--{long}")));
         found.extend(flag.get_short().map(|short| format!("-{short}")));
     }

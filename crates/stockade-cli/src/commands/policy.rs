@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use serde::Serialize;
+use stockade::Files;
 use stockade_policy::profile::{self, Profile, check_file};
 
 use crate::args::{PolicyCheckArgs, PolicyCommand, PolicySchemaArgs, PolicyShowArgs};
 use crate::exit::Exit;
 use crate::failure::{Failure, FailureRecord};
 use crate::output::{self, Format};
-use crate::resolve::{Files, Place, refused};
+use crate::resolve::{Place, refused};
 
 pub(crate) fn run(command: PolicyCommand) -> Result<Exit, Failure> {
     match command {
@@ -70,8 +71,7 @@ fn check(args: &PolicyCheckArgs) -> Result<Exit, Failure> {
 fn check_one(file: &Path) -> Result<(), Failure> {
     let place = Place::enter(None)?;
     let path = place.file(file)?;
-    let files = Files { project: None };
-    check_file(&path, &place.around, &files).map_err(|error| {
+    check_file(&path, &place.around, &Files::default()).map_err(|error| {
         let mut failure = refused(error);
         failure.exit = Exit::Negative;
         failure

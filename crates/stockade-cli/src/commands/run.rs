@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
 use serde::Serialize;
+use stockade::PolicyVariable;
 use stockade_policy::profile::{Backend, BasePolicy, Profile};
 
 use crate::args::RunArgs;
@@ -51,6 +52,12 @@ fn warn(args: &RunArgs, warnings: &[String]) {
     }
 }
 
+/// This program's own environment, without what handed the policy over.
+fn environment(args: &RunArgs) -> impl Iterator<Item = (OsString, OsString)> {
+    let variable = args.policy.policy_env.as_ref().map(PolicyVariable::new);
+    std::env::vars_os().filter(move |(name, _)| !variable.as_ref().is_some_and(|v| v.owns(name)))
+}
+
 /// Nothing watches an unconfined command, so what would need a watcher is refused, not ignored.
 fn unconfined(
     args: &RunArgs,
@@ -75,7 +82,7 @@ fn unconfined(
     if args.dry_run {
         return plan_nothing(args);
     }
-    execute(program, arguments, profile)
+    execute(args, program, arguments, profile)
 }
 
 fn plan_nothing(args: &RunArgs) -> Result<Exit, Failure> {
@@ -100,9 +107,14 @@ fn plan_nothing(args: &RunArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn execute(program: &OsStr, arguments: &[OsString], profile: &Profile) -> Result<Exit, Failure> {
+fn execute(
+    args: &RunArgs,
+    program: &OsStr,
+    arguments: &[OsString],
+    profile: &Profile,
+) -> Result<Exit, Failure> {
     let mut command = Command::new(program);
-    command.args(arguments);
+    command.args(arguments).env_clear().envs(environment(args));
     for variable in &profile.environment.set {
         let variable = &variable.value;
         command.env(variable.name().as_os_str(), variable.value());

@@ -12,3 +12,4 @@ mod doctor;
 mod explain;
 mod policy;
 mod run;
+mod transform;

@@ -14,7 +14,7 @@ const KEPT: u64 = 64 * 1024;
 const DRAIN: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     Exited {
         status: ExitStatus,
         stdout: String,
@@ -25,7 +25,7 @@ pub(super) enum Ended {
 }
 
 /// Runs `command` without input; kills it when `patience` is over.
-pub(super) fn run(mut command: Command, patience: Duration) -> Ended {
+pub(crate) fn run(mut command: Command, patience: Duration) -> Ended {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

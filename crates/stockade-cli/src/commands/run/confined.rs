@@ -28,7 +28,7 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let spec = Spec {
         argv: args.command.clone(),
-        env: std::env::vars_os().collect(),
+        env: super::environment(args).collect(),
         keep_descriptors: args.policy.pass_fd.clone(),
         terminal: interactive,
         explain: args.explain,
