@@ -122,22 +122,6 @@ impl Host {
             _ => path.clone(),
         }
     }
-
-    /// The text of a small file.
-    pub(crate) fn read(path: &AbsPath) -> Option<String> {
-        use std::io::Read;
-        const MAX: u64 = 8192;
-        let metadata = fs::symlink_metadata(path)
-            .ok()
-            .filter(fs::Metadata::is_file)?;
-        let mut text = String::new();
-        fs::File::open(path)
-            .ok()?
-            .take(MAX)
-            .read_to_string(&mut text)
-            .ok()?;
-        (metadata.len() < MAX).then_some(text)
-    }
 }
 
 /// Follows links one by one, so that each is known.

@@ -58,9 +58,9 @@ pub use report::{ClauseReport, DenialRecord, Ending, Enforcement, Report, UsageR
 #[cfg(target_os = "linux")]
 pub use sandbox::{Child, Command, Finished, Output, RunError, Sandbox, Stdio};
 #[cfg(target_os = "linux")]
-pub use supervise::{Foreground, run_in_foreground};
-#[cfg(target_os = "linux")]
 pub use stockade_linux::helper;
+#[cfg(target_os = "linux")]
+pub use supervise::{Foreground, run_in_foreground};
 
 /// The library example of the README must compile.
 #[cfg(all(doctest, target_os = "linux"))]

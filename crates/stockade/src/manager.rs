@@ -243,6 +243,7 @@ fn confine(request: Request<'_>) -> Result<ExecEnv, SandboxTransformError> {
             env: env.clone().into_iter().collect(),
             keep_descriptors: Vec::new(),
             terminal: false,
+            explain: false,
         },
     );
     plan.map_err(failed)?;

@@ -44,7 +44,10 @@ fn text(bytes: &[u8]) -> String {
 fn the_policy_holds_and_the_command_works() {
     let (workspace, outside) = (dir(), dir());
     let target = outside.path().join("t");
-    let script = format!("echo in > f; echo out > '{}'; cat f; exit 9", target.display());
+    let script = format!(
+        "echo in > f; echo out > '{}'; cat f; exit 9",
+        target.display()
+    );
     let control = shell(&script);
     let policy = SandboxPolicy::full_access();
     let output = execute(&transform(control, &policy, workspace.path()));
@@ -114,7 +117,11 @@ fn loader_variables_stay_inside() {
     let output = execute(&env);
     let complaints = text(&output.stderr);
     // The loader complains once for the shell inside, and not for the helper.
-    assert_eq!(complaints.matches("ERROR: ld.so").count(), 1, "{complaints}");
+    assert_eq!(
+        complaints.matches("ERROR: ld.so").count(),
+        1,
+        "{complaints}"
+    );
     assert_eq!(text(&output.stdout), "/nonexistent/library.so\n");
 }
 
@@ -130,7 +137,10 @@ fn the_sandbox_ends_at_the_commands_expiration() {
 fn a_policy_that_is_not_there_or_is_mixed_with_flags_starts_nothing() {
     let run = |words: &[&str], policy: Option<&str>| {
         let mut command = Command::new(STOCKADE);
-        command.args(["run"]).args(words).args(["--", "echo", "started"]);
+        command
+            .args(["run"])
+            .args(words)
+            .args(["--", "echo", "started"]);
         command.env_remove("STOCKADE_POLICY");
         if let Some(policy) = policy {
             command.env("STOCKADE_POLICY", policy);
@@ -142,7 +152,10 @@ fn a_policy_that_is_not_there_or_is_mixed_with_flags_starts_nothing() {
     let here = ["--policy-env", "STOCKADE_POLICY"];
     let (code, why) = run(&here, None);
     assert_eq!(code, Some(125), "{why}");
-    assert!(why.contains("STOCKADE_POLICY") && why.contains("not set"), "{why}");
+    assert!(
+        why.contains("STOCKADE_POLICY") && why.contains("not set"),
+        "{why}"
+    );
     let (code, why) = run(&here, Some("{\"type\":\"read_only\",\"x\":1}"));
     assert_eq!(code, Some(125), "{why}");
     let read_only = Some("{\"type\":\"read_only\"}");

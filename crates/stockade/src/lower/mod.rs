@@ -1,7 +1,6 @@
 //! From profile, command and host to plan. Pure: everything that is looked at is in `Host`.
 
 mod environment;
-mod git;
 pub(crate) mod limits;
 mod mounts;
 mod rules;
@@ -84,7 +83,7 @@ pub(crate) fn lower(
             rules: parts.rules,
             unix_sockets: rules::sockets(profile, host),
             private: parts.private,
-            git_configs: rules::git_configs(profile, host),
+            git_configs: rules::git_configs(profile),
         }),
         nested_namespaces: profile.danger_nested_namespaces.value,
         keep_descriptors: spec.keep_descriptors.clone(),

@@ -3,7 +3,6 @@
 use stockade_policy::profile::{Guard, PROTECTED_NAMES, Profile};
 use stockade_rules::{AbsPath, Access, PathGlob, PathRule, Pattern, RuleSet};
 
-use super::git;
 use crate::host::{Found, Host};
 
 /// The rules as they apply to real paths.
@@ -48,7 +47,6 @@ pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -
         }
     }
     rules.extend(behind_links(profile, host));
-    rules.extend(git::rules(profile, host));
     RuleSet::new(rules)
 }
 
@@ -100,7 +98,7 @@ pub(super) fn sockets(profile: &Profile, host: &Host) -> Vec<AbsPath> {
 }
 
 /// Which files are git's configuration, in any writable root.
-pub(super) fn git_configs(profile: &Profile, host: &Host) -> Vec<PathGlob> {
+pub(super) fn git_configs(profile: &Profile) -> Vec<PathGlob> {
     if profile.git_config.value {
         return Vec::new();
     }
@@ -113,8 +111,5 @@ pub(super) fn git_configs(profile: &Profile, host: &Host) -> Vec<PathGlob> {
             .iter()
             .filter_map(move |root| PathGlob::new(&format!("**/{}", name.name), root).ok())
     });
-    let linked = git::linked(profile, host).into_iter();
-    globs
-        .chain(linked.filter_map(|linked| PathGlob::new("config", &linked.common).ok()))
-        .collect()
+    globs.collect()
 }

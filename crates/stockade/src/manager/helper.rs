@@ -29,7 +29,7 @@ pub(super) fn check(helper: &Path, profile: &Profile) -> Result<(), SandboxTrans
     }
     let real = match Host::look(profile).find(&path) {
         Found::Present { real, .. } => real,
-        Found::Missing => path.clone(),
+        Found::Missing | Found::Unreadable => path.clone(),
     };
     let writable = |path: &AbsPath| profile.rules.decide(Kind::Write, path.as_path()).allowed;
     if writable(&path) || writable(&real) {
