@@ -156,16 +156,15 @@ impl SandboxManager {
         })
     }
 
-    fn carry_out(&self, request: Request<'_>) -> Result<ExecEnv, SandboxTransformError> {
+    fn carry_out(self, request: Request<'_>) -> Result<ExecEnv, SandboxTransformError> {
         let trusted = match request.policy {
-            SandboxPolicy::DangerFullAccess => true,
             SandboxPolicy::ExternalSandbox { description } if !self.trusts_external => {
                 return Err(invalid(format!(
                     "nothing is known about the external sandbox `{description}`; the command \
                      would run unconfined as far as can be seen here"
                 )));
             }
-            SandboxPolicy::ExternalSandbox { .. } => true,
+            SandboxPolicy::DangerFullAccess | SandboxPolicy::ExternalSandbox { .. } => true,
             SandboxPolicy::ReadOnly { .. } | SandboxPolicy::WorkspaceWrite { .. } => false,
         };
         if trusted {
