@@ -28,7 +28,8 @@
 
 mod hand_over;
 mod pin;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;
 
 use std::error::Error;
