@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use stockade_test::stage::Role;
 use stockade_test::{Case, Flag, Limit, Need, allowed, attack, closure, host, not, prints};
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -54,6 +55,10 @@ print('allocated', len(block) >> 20)
             .boxed(not(stockade_test::exits(0)))
             .bound(Duration::from_secs(40)),
         attack("R02b", "more memory than allowed, spread over children")
+            .only(
+                Role::Root,
+                "nobody else has a control group unless one was delegated",
+            )
             .flag(limit(Limit::Mem("256M".into())))
             .needs(Need::Cgroup)
             .python(
