@@ -150,9 +150,10 @@ fn describe(denial: &DenialRecord) -> String {
 }
 
 fn exit_of(finished: &Finished) -> Exit {
-    match finished.report.ending {
-        Ending::TimedOut => Exit::TimedOut,
-        _ => Exit::Command(u8::try_from(finished.status_code()).unwrap_or(u8::MAX)),
+    match (&finished.report.ending, finished.status) {
+        (Ending::TimedOut, _) => Exit::TimedOut,
+        (_, Some(status)) => Exit::of(status),
+        (_, None) => Exit::Command(u8::try_from(finished.status_code()).unwrap_or(u8::MAX)),
     }
 }
 
