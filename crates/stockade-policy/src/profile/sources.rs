@@ -113,7 +113,7 @@ impl Profile {
         merged.add(sources.flags.layer(&stack.place(&sources.around.cwd))?)?;
         merged.files.extend(sources.user.clone());
         merged.files.extend(sources.project.clone());
-        let worktree = worktree::rules(&sources.around.cwd, loader);
+        let worktree = worktree::rules(&sources.around.cwd, merged.git_config.value, loader);
         build(merged, &sources.around, worktree)
     }
 
