@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 use stockade_rules::{AbsPath, Origin};
 
-use super::printable::printable;
+use super::printable::{printable, printable_text};
 
 /// What is wrong, where, and what to do about it.
 ///
@@ -68,7 +68,7 @@ impl<'a> SourceText<'a> {
     pub(super) fn diagnostic(
         &self,
         span: Range<usize>,
-        message: impl Into<String>,
+        message: &str,
         hint: Option<String>,
     ) -> Diagnostic {
         let line = self.line_of(span.start);
@@ -83,8 +83,8 @@ impl<'a> SourceText<'a> {
             file: self.file.clone(),
             line,
             column: column + 1,
-            message: message.into(),
-            hint,
+            message: printable_text(message),
+            hint: hint.map(|hint| printable_text(&hint)),
             excerpt: Excerpt::new(whole, column, marked.chars().count()),
         }
     }
@@ -120,7 +120,9 @@ impl fmt::Display for Diagnostic {
         writeln!(
             f,
             "{}:{number}:{}: {}",
-            self.file, self.column, self.message
+            printable_text(&self.file),
+            self.column,
+            self.message
         )?;
         writeln!(f, "{margin} |")?;
         writeln!(f, "{number} | {}", self.excerpt.text)?;

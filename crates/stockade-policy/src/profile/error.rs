@@ -1,4 +1,4 @@
-//! Why a profile can't be had.
+//! Why a profile can't be had. No message carries what a terminal would obey.
 
 use std::borrow::Cow;
 use std::io;
@@ -10,13 +10,14 @@ use crate::model::PolicyJsonError;
 use super::diagnostic::Diagnostic;
 use super::file::MAX_FILE_BYTES;
 use super::from_policy::PolicyError;
+use super::printable::printable_text;
 
 /// Why a file can't be read as a profile.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// It is not UTF-8.
-    #[error("{path}:{line}:{column}: the file is not UTF-8")]
+    #[error("{}:{line}:{column}: the file is not UTF-8", printable_text(path))]
     Encoding {
         /// The file.
         path: AbsPath,
@@ -29,7 +30,7 @@ pub enum LoadError {
     #[error("{0}")]
     Extends(Box<Diagnostic>),
     /// A policy in JSON is malformed.
-    #[error("can't read policy {path}")]
+    #[error("can't read policy {}", printable_text(path))]
     Json {
         /// The file.
         path: AbsPath,
@@ -37,7 +38,7 @@ pub enum LoadError {
         source: PolicyJsonError,
     },
     /// It can't be read at all.
-    #[error("can't read profile {path}")]
+    #[error("can't read profile {}", printable_text(path))]
     Read {
         /// The file.
         path: AbsPath,
@@ -48,7 +49,10 @@ pub enum LoadError {
     #[error("{0}")]
     Syntax(Box<Diagnostic>),
     /// It is too large to be a profile.
-    #[error("profile {path} is larger than {MAX_FILE_BYTES} bytes")]
+    #[error(
+        "profile {} is larger than {MAX_FILE_BYTES} bytes",
+        printable_text(path)
+    )]
     TooLarge {
         /// The file.
         path: AbsPath,
@@ -72,7 +76,13 @@ pub enum LoadError {
 #[non_exhaustive]
 pub enum ProfileError {
     /// Two settings can't hold at once.
-    #[error("`{first}` ({first_origin}) and `{second}` ({second_origin}) contradict each other")]
+    #[error(
+        "`{}` ({}) and `{}` ({}) contradict each other",
+        printable_text(first),
+        printable_text(first_origin),
+        printable_text(second),
+        printable_text(second_origin)
+    )]
     Contradiction {
         /// One setting.
         first: String,

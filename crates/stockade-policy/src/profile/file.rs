@@ -22,7 +22,6 @@ use super::layer::{BuiltIn, Layer};
 use super::limits::LimitSetting;
 use super::merge::Merged;
 use super::place::Place;
-use super::printable::printable_text;
 use super::sourced::Sourced;
 use super::suggest::nearest;
 
@@ -321,14 +320,14 @@ impl Reader<'_> {
     fn at(
         &self,
         span: Range<usize>,
-        message: impl Into<String>,
+        message: impl AsRef<str>,
         hint: Option<String>,
     ) -> Box<Diagnostic> {
-        Box::new(self.text.diagnostic(span, message, hint))
+        Box::new(self.text.diagnostic(span, message.as_ref(), hint))
     }
 
     fn bad(&self, value: &Value<'_>, reason: &(impl ToString + ?Sized)) -> LoadError {
-        LoadError::Value(self.at(value.span(), printable_text(reason), None))
+        LoadError::Value(self.at(value.span(), reason.to_string(), None))
     }
 
     fn wrong(&self, value: &Value<'_>, expected: &str, hint: Option<&str>) -> LoadError {

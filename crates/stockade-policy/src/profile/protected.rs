@@ -36,6 +36,8 @@ pub enum Guard {
     GitHooks,
     /// Files that send git to another repository's hooks and configuration.
     GitRedirect,
+    /// What belongs to another worktree or a submodule of the repository.
+    GitWorktree,
     /// Stockade's own policy for the project.
     Policy,
     /// Files that a shell or a session runs when it starts.
@@ -62,6 +64,7 @@ impl Guard {
             Self::GitConfig => "built-in: git config names programs to run; see git_config",
             Self::GitHooks => "built-in: git runs hooks",
             Self::GitRedirect => "built-in: it sends git to other hooks and config",
+            Self::GitWorktree => "built-in: it belongs to another worktree or a submodule",
             Self::Policy => "built-in: a sandbox does not edit its own policy",
             Self::Startup => "built-in: shells run it when they start",
             Self::Tool => "built-in: a tool's config that names programs to run",

@@ -113,7 +113,7 @@ impl Profile {
         merged.add(sources.flags.layer(&stack.place(&sources.around.cwd))?)?;
         merged.files.extend(sources.user.clone());
         merged.files.extend(sources.project.clone());
-        let worktree = worktree::rules(&sources.around.cwd, loader);
+        let worktree = worktree::rules(&sources.around.cwd, merged.git_config.value, loader);
         build(merged, &sources.around, worktree)
     }
 
@@ -172,7 +172,7 @@ impl Stack<'_> {
             Some(Extends::BuiltIn(built_in, origin)) => merged.add(built_in.layer(&origin))?,
             Some(Extends::File(name, span)) => {
                 let fail = |message: String, hint: Option<String>| {
-                    let at = text.diagnostic(span.clone(), message, hint);
+                    let at = text.diagnostic(span.clone(), &message, hint);
                     LoadError::Extends(Box::new(at))
                 };
                 let directory = path.parent().unwrap_or_else(AbsPath::root);

@@ -2,8 +2,9 @@
 //!
 //! Where the workspace is a linked worktree (`git worktree add`), its `.git` is a file that names
 //! a directory in the main repository, outside the workspace. Without grants there `git commit`
-//! fails. Granted are objects, refs, their logs and the worktree's own directory; hooks,
-//! configuration, index and head of the main repository are not.
+//! fails. Granted is the repository's directory (objects, refs, logs, packed refs) and therein
+//! the worktree's own; kept are hooks, configuration, other worktrees, and what belongs to the
+//! main one: its index and head.
 //!
 //! Protects other repositories from a `.git` file that code inside wrote: the directory it names
 //! must name the workspace in turn, which only someone who can write there could have arranged.
@@ -16,12 +17,26 @@ use stockade_rules::{AbsPath, Access, Origin, PathRule, Pattern, Rank};
 use super::protected::Guard;
 use super::sources::Loader;
 
+/// What is kept in the repository. The patterns for protected names say most of it once more, but
+/// only of a directory that is called `.git`.
+const KEPT: &[(&str, Guard)] = &[
+    ("HEAD", Guard::GitWorktree),
+    ("commondir", Guard::GitRedirect),
+    ("config", Guard::GitConfig),
+    ("config.worktree", Guard::GitConfig),
+    ("hooks", Guard::GitHooks),
+    ("index", Guard::GitWorktree),
+    ("info", Guard::GitConfig),
+    ("modules", Guard::GitWorktree),
+    ("worktrees", Guard::GitWorktree),
+];
+
 /// The rules for a linked worktree; none if `workspace` is not one.
-pub(super) fn rules(workspace: &AbsPath, loader: &dyn Loader) -> Vec<PathRule> {
-    find(workspace, loader).unwrap_or_default()
+pub(super) fn rules(workspace: &AbsPath, git_config: bool, loader: &dyn Loader) -> Vec<PathRule> {
+    find(workspace, git_config, loader).unwrap_or_default()
 }
 
-fn find(workspace: &AbsPath, loader: &dyn Loader) -> Option<Vec<PathRule>> {
+fn find(workspace: &AbsPath, git_config: bool, loader: &dyn Loader) -> Option<Vec<PathRule>> {
     let pointer = workspace.join(".git").ok()?;
     let own = read_line(&pointer, loader)?;
     let own = workspace.join(own.strip_prefix("gitdir: ")?).ok()?;
@@ -37,22 +52,28 @@ fn find(workspace: &AbsPath, loader: &dyn Loader) -> Option<Vec<PathRule>> {
     {
         return None;
     }
-    let shipped = |path: AbsPath, access, origin: &Origin| PathRule {
+    let rule = |path: AbsPath, access, origin| PathRule {
         pattern: Pattern::Subtree(path),
         access,
         rank: Rank::Default,
-        origin: origin.clone(),
+        origin,
     };
-    let origin = Origin::flag(format!("worktree of {repository}"));
-    let redirect = Origin::fixed(Guard::GitRedirect.reason());
+    let grant = |path| {
+        let origin = Origin::flag(format!("worktree of {repository}"));
+        rule(path, Access::Write, origin)
+    };
+    let keep = |path, guard: Guard| rule(path, Access::DenyWrite, Origin::fixed(guard.reason()));
     let mut rules = vec![
-        shipped(own, Access::Write, &origin),
-        shipped(pointer, Access::DenyWrite, &redirect),
-        shipped(back, Access::DenyWrite, &redirect),
-        shipped(common, Access::DenyWrite, &redirect),
+        grant(repository.clone()),
+        grant(own),
+        keep(pointer, Guard::GitRedirect),
+        keep(back, Guard::GitRedirect),
+        keep(common, Guard::GitRedirect),
     ];
-    for name in ["objects", "refs", "logs"] {
-        rules.push(shipped(repository.join(name).ok()?, Access::Write, &origin));
+    for (name, guard) in KEPT {
+        if !(git_config && *guard == Guard::GitConfig) {
+            rules.push(keep(repository.join(name).ok()?, *guard));
+        }
     }
     Some(rules)
 }

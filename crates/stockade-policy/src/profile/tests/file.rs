@@ -168,3 +168,19 @@ fn deep_nesting_is_refused_not_followed() {
         Err(ProfileError::Load(LoadError::Syntax(_)))
     ));
 }
+
+#[test]
+fn no_message_steers_the_terminal() {
+    for text in [
+        r#"extends = "./\e[2J.toml""#,
+        "extends = \"danger-full-access\"\n[filesystem]\ndeny = [\"\\e[2J\"]",
+        r#"level = "\e[2J""#,
+        r#""\e[2J" = 1"#,
+        "[filesystem]\ndeny = [\"[\\e\"]",
+        "[environment]\nset = { \"\\e=\" = \"x\" }",
+        "[network]\nallow = [\"\\e[2J\"]",
+    ] {
+        let message = message(&user(text).unwrap_err());
+        assert!(!message.contains('\u{1b}'), "{message:?}");
+    }
+}

@@ -380,6 +380,7 @@ fn a_linked_worktree_can_commit_and_nothing_else() {
         "refs/heads/x",
         "logs/refs/x",
         "worktrees/ws/index",
+        "packed-refs.lock",
     ] {
         assert!(
             writable(&profile, &format!("/srv/repo/.git/{path}")),
@@ -389,13 +390,14 @@ fn a_linked_worktree_can_commit_and_nothing_else() {
     for path in [
         "hooks/pre-commit",
         "config",
+        "info/attributes",
         "index",
         "HEAD",
+        "modules/m/config",
         "worktrees/ws/commondir",
         "worktrees/ws/gitdir",
         "worktrees/ws/config.worktree",
         "worktrees/other/index",
-        "../src",
     ] {
         assert!(
             !writable(&profile, &format!("/srv/repo/.git/{path}")),
