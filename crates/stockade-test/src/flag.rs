@@ -4,12 +4,12 @@
 //! serialised for a driver program that speaks to the library. Text may hold the placeholders of
 //! [`World::expand`](crate::world::World::expand).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::world::World;
 
 /// One flag of `stockade run`. Grouped as the table of flags is.
-#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(tag = "flag", content = "value", rename_all = "kebab-case")]
 #[expect(
     clippy::exhaustive_enums,
@@ -89,7 +89,7 @@ pub enum Flag {
 }
 
 /// What is readable to begin with.
-#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::exhaustive_enums, reason = "the two words of the flag")]
 pub enum Base {
@@ -100,7 +100,7 @@ pub enum Base {
 }
 
 /// The two network modes that have a word of their own.
-#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::exhaustive_enums, reason = "the two words of the flag")]
 pub enum Net {
@@ -111,7 +111,7 @@ pub enum Net {
 }
 
 /// One resource limit, with its value as the user types it.
-#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(tag = "limit", content = "value", rename_all = "kebab-case")]
 #[expect(clippy::exhaustive_enums, reason = "as for Flag")]
 pub enum Limit {
@@ -197,7 +197,7 @@ impl Flag {
 }
 
 impl Limit {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             Self::Mem(value) => format!("mem={value}"),
             Self::Pids(value) => format!("pids={value}"),

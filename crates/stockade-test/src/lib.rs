@@ -23,6 +23,7 @@
 pub mod case;
 pub mod census;
 pub mod digest;
+pub mod driver;
 pub mod exec;
 pub mod flag;
 pub mod hostside;
@@ -43,7 +44,7 @@ pub use need::Need;
 pub use sign::{
     Sign, closure, exits, heard, host, not, prints, quiet, stderr_has, stdout_is, survives, touched,
 };
-pub use suite::{Suite, main};
+pub use suite::{LibraryPass, Suite, main};
 
 /// Why a case failed, or why the harness could not try it, in words for a person.
 pub type Failure = String;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 use crate::flag::Flag;
@@ -23,11 +23,14 @@ pub enum Runner {
     Library {
         /// The driver.
         driver: PathBuf,
+        /// Whether each attack is first run without the sandbox; not where the command line's
+        /// pass over the same cases has done so.
+        controls: bool,
     },
 }
 
 /// What the library driver reads.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "a file format between two of our own programs"
@@ -52,7 +55,7 @@ impl Runner {
                 words.push("--".to_owned());
                 Ok(words)
             }
-            Self::Library { driver } => {
+            Self::Library { driver, .. } => {
                 let flags = flags.iter().map(|flag| flag.expanded(world)).collect();
                 let case = DriverCase {
                     id: id.to_owned(),
@@ -75,7 +78,15 @@ impl Runner {
     pub fn program(&self) -> &PathBuf {
         match self {
             Self::Cli { program } => program,
-            Self::Library { driver } => driver,
+            Self::Library { driver, .. } => driver,
+        }
+    }
+
+    /// Whether cases are first run without the sandbox.
+    pub fn runs_controls(&self) -> bool {
+        match self {
+            Self::Cli { .. } => true,
+            Self::Library { controls, .. } => *controls,
         }
     }
 

@@ -1,4 +1,5 @@
-//! From cases to tests: one for each case and user, with the names `F02/user` and `F02/root`.
+//! From cases to tests: one for each case and user, with the names `F02/user` and `F02/root`, and
+//! `F02/user/library` for the same case through the library.
 //!
 //! `cargo test -p stockade-cli --test contract -- F02` runs one row; libtest's usual flags work.
 //! Environment: `STOCKADE_BIN` (program under test), `STOCKADE_DRIVER` (go through the library
@@ -39,6 +40,22 @@ pub struct Suite {
     pub prepare: fn(&std::path::Path) -> Vec<(&'static str, String)>,
     /// Checks that need no sandbox, by name.
     pub checks: Vec<(&'static str, Check)>,
+    /// A second pass over the cases, through the library.
+    pub library: Option<LibraryPass>,
+}
+
+/// Which cases run through the library: those of the ordinary user, and some as root.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::exhaustive_structs, reason = "suites fill it in")]
+pub struct LibraryPass {
+    /// Ids of the cases that run as root too.
+    pub as_root: &'static [&'static str],
+}
+
+/// One way through the cases.
+struct Pass {
+    runner: Arc<Runner>,
+    library: Option<LibraryPass>,
 }
 
 /// Runs the suite with the arguments of the process.
@@ -64,7 +81,7 @@ fn conduct(suite: Suite, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut stage = Stage::set()?;
     stage.shared = (suite.prepare)(&stage.dir);
     let stage = Arc::new(stage);
-    let runner = Arc::new(choose_runner(&suite.program, &stage)?);
+    let passes = choose_passes(&suite, &stage)?;
     let path = stage.dir.join("terminal.py");
     fs::write(&path, PTY).map_err(|e| format!("{}: {e}", path.display()))?;
     let before = Traces::now();
@@ -77,7 +94,18 @@ fn conduct(suite: Suite, arguments: &Arguments) -> Result<ExitCode, Failure> {
             check(&cases).map_err(Failed::from)
         }));
     }
-    let skips = add_trials(&mut trials, &cases, &stage, &runner, arguments);
+    let mut prober = Prober::new(&stage, &passes[0].runner);
+    let mut skips = Vec::new();
+    for pass in &passes {
+        skips.extend(add_trials(
+            &mut trials,
+            &cases,
+            &stage,
+            pass,
+            &mut prober,
+            arguments,
+        ));
+    }
     let conclusion = libtest_mimic::run(arguments, trials);
     for skip in skips {
         say(&skip);
@@ -86,7 +114,7 @@ fn conduct(suite: Suite, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let strays = census::members(&dir, &format!("stkmark{}x", std::process::id()));
     let mut left: Vec<String> = strays.iter().map(census::Member::describe).collect();
     census::end(strays);
-    drop(runner);
+    drop(passes);
     match Arc::try_unwrap(stage) {
         Ok(stage) => drop(stage),
         Err(_) => left.push("a test still holds the stage".to_owned()),
@@ -104,16 +132,34 @@ fn conduct(suite: Suite, arguments: &Arguments) -> Result<ExitCode, Failure> {
     Err(format!("left behind on the host: {left:#?}"))
 }
 
-fn choose_runner(program: &std::path::Path, stage: &Stage) -> Result<Runner, Failure> {
+/// The command line and then, where the suite has it, the library.
+fn choose_passes(suite: &Suite, stage: &Stage) -> Result<Vec<Pass>, Failure> {
+    let alone = |runner| Pass {
+        runner: Arc::new(runner),
+        library: None,
+    };
     if let Some(driver) = std::env::var_os("STOCKADE_DRIVER") {
-        return Ok(Runner::Library {
+        return Ok(vec![alone(Runner::Library {
             driver: stage.install(driver.as_ref())?,
+            controls: true,
+        })]);
+    }
+    let program = std::env::var_os("STOCKADE_BIN").map_or(suite.program.clone(), PathBuf::from);
+    let mut passes = vec![alone(Runner::Cli {
+        program: stage.install(&program)?,
+    })];
+    if suite.library.is_some() && std::env::var_os("STOCKADE_TEST_CONTROLS").is_none() {
+        // The suite's own program is the driver; see `driver::dispatch`.
+        let own = std::env::current_exe().map_err(|e| format!("the suite's own program: {e}"))?;
+        passes.push(Pass {
+            runner: Arc::new(Runner::Library {
+                driver: stage.install(&own)?,
+                controls: false,
+            }),
+            library: suite.library,
         });
     }
-    let program = std::env::var_os("STOCKADE_BIN").map_or(program.to_owned(), PathBuf::from);
-    Ok(Runner::Cli {
-        program: stage.install(&program)?,
-    })
+    Ok(passes)
 }
 
 /// Adds a trial for each case and user; returns one line for each that is skipped.
@@ -121,22 +167,22 @@ fn add_trials(
     trials: &mut Vec<Trial>,
     cases: &Arc<Vec<Case>>,
     stage: &Arc<Stage>,
-    runner: &Arc<Runner>,
+    pass: &Pass,
+    prober: &mut Prober<'_>,
     arguments: &Arguments,
 ) -> Vec<String> {
     let required = std::env::var("STOCKADE_REQUIRE").unwrap_or_default();
-    let mut prober = Prober::new(stage, runner);
     let mut skips = Vec::new();
     for (index, case) in cases.iter().enumerate() {
         for actor in &stage.actors {
-            let name = name(case, actor.role);
-            if is_filtered_out(arguments, &name) {
+            let name = name(case, actor.role, pass.library);
+            if !has(pass.library, case, actor.role) || is_filtered_out(arguments, &name) {
                 continue;
             }
-            let trial = match unmet(case, actor, &mut prober, runner, &required) {
+            let trial = match unmet(case, actor, prober, &pass.runner, &required) {
                 Verdict::Try => {
                     let (cases, stage) = (Arc::clone(cases), Arc::clone(stage));
-                    let (runner, actor) = (Arc::clone(runner), actor.clone());
+                    let (runner, actor) = (Arc::clone(&pass.runner), actor.clone());
                     Trial::test(name, move || {
                         judge(&cases[index], &actor, &stage, &runner).map_err(Failed::from)
                     })
@@ -184,8 +230,14 @@ fn unmet(
     Verdict::Try
 }
 
-fn name(case: &Case, role: Role) -> String {
-    format!("{}/{}", case.id, role.label())
+fn name(case: &Case, role: Role, library: Option<LibraryPass>) -> String {
+    let pass = if library.is_some() { "/library" } else { "" };
+    format!("{}/{}{pass}", case.id, role.label())
+}
+
+/// Whether the pass has the case for this user.
+fn has(library: Option<LibraryPass>, case: &Case, role: Role) -> bool {
+    library.is_none_or(|pass| role == Role::User || pass.as_root.contains(&case.id))
 }
 
 fn listing(suite: &Suite) -> Vec<Trial> {
@@ -195,10 +247,13 @@ fn listing(suite: &Suite) -> Vec<Trial> {
         &[Role::User]
     };
     let checks = suite.checks.iter().map(|(name, _)| (*name).to_owned());
-    let cases = suite
-        .cases
-        .iter()
-        .flat_map(|case| roles.iter().map(move |role| name(case, *role)));
+    let passes = [Some(None), suite.library.map(Some)];
+    let cases = passes.into_iter().flatten().flat_map(|pass| {
+        suite.cases.iter().flat_map(move |case| {
+            let roles = roles.iter().filter(move |role| has(pass, case, **role));
+            roles.map(move |role| name(case, *role, pass))
+        })
+    });
     checks
         .chain(cases)
         .map(|name| Trial::test(name, || Ok(())))

@@ -49,6 +49,7 @@ pub struct Command {
     env: Vec<(OsString, OsString)>,
     standard: [Stdio; 3],
     keep: Vec<(OwnedFd, i32)>,
+    explain: bool,
 }
 
 /// A command that runs in its sandbox. Dropping it ends the sandbox.
@@ -120,6 +121,7 @@ impl Sandbox {
             env: std::env::vars_os().collect(),
             standard: [Stdio::Inherit, Stdio::Inherit, Stdio::Inherit],
             keep: Vec::new(),
+            explain: false,
         }
     }
 
@@ -184,6 +186,13 @@ impl Command {
         self
     }
 
+    /// Has refused reads recorded as well, which makes every open a little slower.
+    #[must_use]
+    pub fn explain(mut self) -> Self {
+        self.explain = true;
+        self
+    }
+
     /// What would be done.
     ///
     /// # Errors
@@ -198,7 +207,7 @@ impl Command {
             env: self.env.clone(),
             keep_descriptors: self.keep.iter().map(|(_, number)| *number).collect(),
             terminal: false,
-            explain: false,
+            explain: self.explain,
         }
     }
 

@@ -84,6 +84,7 @@ fn codes() -> Vec<Case> {
             .flag(Flag::Json)
             .sh("true")
             .control(NO_LAUNCHER)
+            .cli_only("the library's answer is a value")
             .refused(125)
             .boxed(closure("the reason as JSON that names the path", |scene| {
                 let outcome = &scene.outcomes[0];
@@ -178,6 +179,7 @@ print(\"@MARK@\", flush=True); signal.sigwait([wanted]); sys.exit(60)' $sig > @W
                  read line < @W@/o.$sig; echo $line; kill -$sig $pid; wait $pid; echo $sig-$?; done",
             )
             .needs(Need::Tool("python3"))
+            .cli_only("signals are the host program's to handle; it has Child::signal")
             .works(prints("TERM-60"))
             .works(prints("INT-60"))
             .works(prints("HUP-60"))

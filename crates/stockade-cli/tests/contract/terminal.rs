@@ -41,7 +41,11 @@ pub(crate) fn cases() -> Vec<Case> {
     );
     cases
         .into_iter()
-        .map(|case| case.needs(Need::Tty).needs(Need::Tool("python3")))
+        .map(|case| {
+            case.needs(Need::Tty)
+                .needs(Need::Tool("python3"))
+                .cli_only("a terminal is relayed by run_in_foreground, as the command line does")
+        })
         .collect()
 }
 

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         cases: cases.into_iter().flatten().collect(),
         prepare: toolchain::share,
         checks: Vec::new(),
+        library: None,
     })
 }
 

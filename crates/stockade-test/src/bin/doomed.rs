@@ -37,5 +37,6 @@ fn main() -> ExitCode {
         ],
         prepare: |_| Vec::new(),
         checks: Vec::new(),
+        library: None,
     })
 }
