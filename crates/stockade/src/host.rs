@@ -126,6 +126,12 @@ impl Host {
 
 /// Follows links one by one, so that each is known.
 fn find(path: &AbsPath) -> Found {
+    // Most of what a profile names does not exist: one call tells.
+    if let Err(error) = fs::symlink_metadata(path)
+        && error.kind() == io::ErrorKind::NotFound
+    {
+        return Found::Missing;
+    }
     let mut links = Vec::new();
     match resolve(path.as_path(), &mut links) {
         Ok((real, metadata)) => match AbsPath::new(real) {
@@ -151,7 +157,6 @@ const MAX_ENTRIES: usize = 4096;
 const MAX_LINKS: usize = 40;
 
 fn resolve(path: &Path, links: &mut Vec<AbsPath>) -> io::Result<(PathBuf, fs::Metadata)> {
-    // Most paths have no links at all: one call tells.
     let mut real = PathBuf::from("/");
     let mut left: Vec<PathBuf> = parts(path);
     let mut metadata = fs::symlink_metadata("/")?;

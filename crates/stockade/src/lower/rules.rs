@@ -55,7 +55,10 @@ fn behind_links(profile: &Profile, host: &Host) -> Vec<PathRule> {
     let mut rules = Vec::new();
     for root in &profile.writable_roots {
         for protected in PROTECTED_NAMES {
+            let first = protected.name.split('/').next().unwrap_or_default();
+            let begins = root.join(first).map(|path| host.find(&path));
             if protected.name.contains('*')
+                || matches!(begins, Err(_) | Ok(Found::Missing))
                 || profile.git_config.value && protected.guard == Guard::GitConfig
             {
                 continue;
