@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
 use crate::control::Report;
 use crate::plan::{Command, LinuxPlan, Text};
@@ -148,11 +149,25 @@ pub(super) fn make_terminal(control: BorrowedFd<'_>) -> Result<OwnedFd, Failure>
     rustix::pty::unlockpt(&launcher_end).at(Stage::Terminal)?;
     let name = rustix::pty::ptsname(&launcher_end, Vec::new()).at(Stage::Terminal)?;
     let command_end = rustix::fs::open(&name, flags, Mode::empty()).at(Stage::Terminal)?;
+    resemble(&command_end, rustix::stdio::stdin());
     sys::process::take_terminal(command_end.as_fd()).at(Stage::Terminal)?;
     Report::Terminal(launcher_end)
         .send(control)
         .at(Stage::Terminal)?;
     Ok(command_end)
+}
+
+/// Gives the command's terminal the size and the modes (echo, erase character, UTF-8) of the
+/// launcher's, which is still standard input here: before the command can look at them or change
+/// them.
+fn resemble(terminal: &OwnedFd, model: BorrowedFd<'_>) {
+    // A terminal that can't tell leaves the kernel's defaults.
+    if let Ok(modes) = tcgetattr(model) {
+        let _ = tcsetattr(terminal, OptionalActions::Now, &modes);
+    }
+    if let Ok(size) = tcgetwinsize(model) {
+        let _ = tcsetwinsize(terminal, size);
+    }
 }
 
 /// How the command's process hands pid 1 the listener, or tells why it could not become the

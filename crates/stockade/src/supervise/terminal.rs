@@ -36,16 +36,13 @@ impl Screen {
             source: error.into(),
         };
         let saved = tcgetattr(input()).map_err(failed)?;
-        let mut screen = Self {
+        let screen = Self {
             command,
             saved,
             keys: VecDeque::new(),
             input_open: true,
             command_open: true,
         };
-        screen.resize();
-        // The command's terminal starts as the caller's is: echo, erase character, UTF-8.
-        let _ = tcsetattr(&screen.command, OptionalActions::Now, &screen.saved);
         screen.make_raw().map_err(failed)?;
         Ok(screen)
     }
