@@ -63,7 +63,7 @@ pub use layer::BuiltIn;
 pub use limits::{LimitError, LimitKey, LimitSetting, Limits};
 pub use network::{NetworkProfile, Pin, PinError};
 pub use place::PathTextError;
-pub use protected::{Guard, PROTECTED_NAMES, Protected};
+pub use protected::{Guard, PROTECTED_NAMES, Protected, protection_bases};
 pub use schema::schema;
 pub use seccomp::{Seccomp, SyscallName, SyscallNameError};
 pub use show::Shown;

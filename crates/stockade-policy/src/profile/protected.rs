@@ -142,7 +142,7 @@ pub(super) fn rules(roots: &[AbsPath], git_config: bool) -> Vec<PathRule> {
     let names = PROTECTED_NAMES
         .iter()
         .filter(|protected| !(git_config && protected.guard == Guard::GitConfig));
-    let bases = bases(roots);
+    let bases = protection_bases(roots);
     let mut rules = Vec::with_capacity(bases.len() * PROTECTED_NAMES.len());
     for protected in names {
         for base in &bases {
@@ -162,7 +162,7 @@ pub(super) fn rules(roots: &[AbsPath], git_config: bool) -> Vec<PathRule> {
 /// The directories to protect names below: few, in no other's reach, fit for a pattern.
 ///
 /// Going up to a parent protects more, never less: beside the roots nothing is writable anyway.
-fn bases(roots: &[AbsPath]) -> Vec<AbsPath> {
+pub fn protection_bases(roots: &[AbsPath]) -> Vec<AbsPath> {
     // The directories that names of several parts begin with, such as `.git`.
     let beginnings = PROTECTED_NAMES
         .iter()
@@ -289,21 +289,27 @@ mod tests {
     #[test]
     fn many_roots_share_their_parents() {
         let roots: Vec<_> = (0..500).map(|n| abs(&format!("/ws/dir/f{n}"))).collect();
-        assert_eq!(bases(&roots), [abs("/ws/dir")]);
+        assert_eq!(protection_bases(&roots), [abs("/ws/dir")]);
         let apart: Vec<_> = (0..9).map(|n| abs(&format!("/r{n}/x"))).collect();
-        assert_eq!(bases(&apart), [AbsPath::root()]);
+        assert_eq!(protection_bases(&apart), [AbsPath::root()]);
         assert_eq!(
-            bases(&[abs("/a/b"), abs("/a"), abs("/ab")]),
+            protection_bases(&[abs("/a/b"), abs("/a"), abs("/ab")]),
             [abs("/a"), abs("/ab")]
         );
-        assert!(bases(&[]).is_empty());
+        assert!(protection_bases(&[]).is_empty());
     }
 
     #[test]
     fn a_root_inside_a_protected_name_is_protected_from_outside() {
-        assert_eq!(bases(&[abs("/ws/.git/modules/m")]), [abs("/ws")]);
-        assert_eq!(bases(&[abs("/home/u/.config")]), [abs("/home/u")]);
-        assert_eq!(bases(&[abs("/ws/.vscode/x")]), [abs("/ws/.vscode/x")]);
+        assert_eq!(protection_bases(&[abs("/ws/.git/modules/m")]), [abs("/ws")]);
+        assert_eq!(
+            protection_bases(&[abs("/home/u/.config")]),
+            [abs("/home/u")]
+        );
+        assert_eq!(
+            protection_bases(&[abs("/ws/.vscode/x")]),
+            [abs("/ws/.vscode/x")]
+        );
         let mut set = RuleSet::new(rules(&[abs("/ws/.git")], false));
         set.push(PathRule::stated(
             Pattern::Subtree(abs("/ws/.git")),
@@ -322,9 +328,9 @@ mod tests {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt;
         let odd = AbsPath::new(Path::new(OsStr::from_bytes(b"/a/\xff/p"))).unwrap();
-        assert_eq!(bases(&[odd]), [abs("/a")]);
+        assert_eq!(protection_bases(&[odd]), [abs("/a")]);
         let deep = abs(&"/d".repeat(60));
-        assert_eq!(bases(std::slice::from_ref(&deep))[0].depth(), 48);
+        assert_eq!(protection_bases(std::slice::from_ref(&deep))[0].depth(), 48);
         assert_eq!(rules(&[deep], false).len(), PROTECTED_NAMES.len());
     }
 }
