@@ -24,8 +24,8 @@ pub struct LinuxPlan {
     /// Whether the sandbox has namespaces of its own. Without, there are no mounts, and Landlock,
     /// the filter and the mediator hold everything.
     pub own_namespaces: bool,
-    /// A directory of the run's own, made before it and removed after it; only without namespaces.
-    pub scratch: Option<AbsPath>,
+    /// Directories of the run's own, made before it and removed after it; only without namespaces.
+    pub scratch: Vec<AbsPath>,
     /// Whether the sandbox has a network namespace of its own, with only a loopback.
     pub own_network: bool,
     /// What the root directory is to begin with.
@@ -183,6 +183,15 @@ pub struct Mediation {
     pub unix_sockets: Vec<AbsPath>,
     /// Directories that only this sandbox has: whatever socket is there was made inside.
     pub private: Vec<AbsPath>,
+    /// Directories that are another one for those who name them: nothing may be made or read
+    /// through the first, and programs know no other name.
+    pub aliases: Vec<(AbsPath, AbsPath)>,
+    /// Whether abstract sockets may be connected to: the network namespace or a Landlock scope
+    /// keeps those of the host apart.
+    pub abstract_sockets: bool,
+    /// Whether what `/proc` says about processes outside is withheld. Needs a Landlock scope, by
+    /// which they are told apart.
+    pub hide_processes: bool,
     /// Files that are git's configuration: protected, but judged by key when git replaces them.
     pub git_configs: Vec<PathGlob>,
 }

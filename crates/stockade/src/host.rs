@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use stockade_policy::profile::Profile;
 use stockade_rules::{AbsPath, Pattern};
 
+use crate::plan::PlanError;
 use crate::probe::Controller;
 
 /// Facts that planning needs.
@@ -88,6 +89,14 @@ impl Host {
         let is_all = found.len() <= MAX_ENTRIES;
         found.truncate(MAX_ENTRIES);
         (found, is_all)
+    }
+
+    /// A number that nobody can know before.
+    pub(crate) fn random() -> Result<u64, PlanError> {
+        let mut bytes = [0; 8];
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+            .map_err(|error| PlanError::Random(error.into()))?;
+        Ok(u64::from_ne_bytes(bytes))
     }
 
     /// How many tasks this user has, whoever started them.

@@ -60,6 +60,9 @@ pub enum PlanError {
     /// The backend is not one that this build has.
     #[error("the backend `{0}` is not available in this build")]
     Backend(Backend),
+    /// The kernel gives no random number.
+    #[error("a name that nobody can guess can't be made")]
+    Random(#[source] std::io::Error),
     /// The backend is weaker than the level that was asked for.
     #[error("the backend `{backend}` is below the level `{level}`")]
     BelowLevel {
@@ -148,6 +151,7 @@ impl PlanError {
             Self::Nul(_)
             | Self::Empty
             | Self::Architecture
+            | Self::Random(_)
             | Self::Seccomp(_)
             | Self::Environment(_) => return None,
         })

@@ -21,7 +21,10 @@ use crate::{capabilities, landlock, limits, mounts, namespaces, sys};
 /// Runs as pid 1; the exit code only matters to the outer helper.
 pub(super) fn run(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> i32 {
     match start(plan, control, alive) {
-        Ok(command) => i32::from(supervise(command, plan, control, alive).is_err()),
+        Ok(command) => {
+            let outcome = supervise(command, plan, control, alive, end_everybody);
+            i32::from(outcome.is_err())
+        }
         Err(failure) => {
             let _ = Report::Failed(failure).send(control);
             1
@@ -102,6 +105,7 @@ pub(super) fn supervise(
     plan: &LinuxPlan,
     control: BorrowedFd<'_>,
     alive: &OwnedFd,
+    end_everybody: impl Fn() -> io::Result<()>,
 ) -> io::Result<()> {
     let mut mediator = match (command.listener, &plan.mediation) {
         (Some(listener), Some(mediation)) => Some(Mediator::new(listener, mediation, control)?),
@@ -135,9 +139,6 @@ pub(super) fn supervise(
                 ready(count.min(4)..count),
             ]
         };
-        if abandoned {
-            return Ok(());
-        }
         if let Some(mediator) = &mut mediator {
             if called {
                 mediator.answer_one()?;
@@ -146,8 +147,15 @@ pub(super) fn supervise(
                 mediator.finish_connections()?;
             }
         }
-        if signalled {
-            let mut told_to_end = false;
+        let mut told_to_end = abandoned;
+        if requested {
+            match Request::receive(control)? {
+                Some(Request::Signal(signal)) => pass_on(command.pid, signal),
+                // The launcher is gone.
+                None => told_to_end = true,
+            }
+        }
+        if signalled || told_to_end {
             while let Some(signal) = sys::signal::next(signals.as_fd())? {
                 told_to_end |= signal == libc::SIGTERM;
             }
@@ -168,13 +176,6 @@ pub(super) fn supervise(
             }
             if !events.is_empty() {
                 Report::Stopped.send(control)?;
-            }
-        }
-        if requested {
-            match Request::receive(control)? {
-                Some(Request::Signal(signal)) => pass_on(command.pid, signal),
-                // The launcher is gone; the outer helper is about to end us.
-                None => return Ok(()),
             }
         }
     }

@@ -57,7 +57,7 @@ fn run_init(plan: &LinuxPlan, control: BorrowedFd<'_>, life: &OwnedFd) -> Result
 }
 
 /// Waits for pid 1 to end; kills it when the launcher goes away.
-fn wait_for(init: Pid, life: &OwnedFd) -> std::io::Result<Reaped> {
+pub(super) fn wait_for(init: Pid, life: &OwnedFd) -> std::io::Result<Reaped> {
     let pidfd = pidfd_open(init, PidfdFlags::empty())?;
     let mut watched = [
         PollFd::new(life, PollFlags::empty()),

@@ -13,13 +13,9 @@
 mod scratch;
 mod tree;
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal,
-    set_child_subreaper, set_dumpable_behavior,
-};
+use rustix::process::{DumpableBehavior, Pid, getpid, set_child_subreaper, set_dumpable_behavior};
 
 use self::scratch::Scratch;
 use super::{init, outer};
@@ -38,7 +34,7 @@ pub(super) fn run(
     // Away from the launcher's terminal: its Ctrl-C is the launcher's to forward.
     rustix::process::setsid().at(Stage::NewSession)?;
     guard_self()?;
-    let scratch = Scratch::make(plan.scratch.as_ref())?;
+    let scratch = Scratch::make(&plan.scratch)?;
     let groups = match cgroup::enter(plan.cgroup.as_ref()) {
         Ok(groups) => groups,
         Err(failure) => {
@@ -67,7 +63,7 @@ fn run_supervisor(
     control: BorrowedFd<'_>,
     life: &OwnedFd,
 ) -> Result<Reaped, Failure> {
-    // Hangs up when the keeper is gone, or wants an end.
+    // Hangs up when the keeper is gone.
     let (alive, alive_end) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::ForkInit)?;
     let keeper = getpid();
@@ -78,7 +74,7 @@ fn run_supervisor(
         }
         Fork::Parent(pid) => {
             drop(alive);
-            wait_for(pid, life, alive_end).at(Stage::ForkInit)
+            outer::wait_for(pid, life).at(Stage::ForkInit)
         }
     }
 }
@@ -87,38 +83,17 @@ fn run_supervisor(
 fn supervise(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd, keeper: Pid) -> i32 {
     match guard_self().and_then(|()| init::confine(plan, control)) {
         Ok(command) => {
-            let outcome = init::supervise(command, plan, control, alive);
-            tree::end_domain(keeper);
-            tree::end_descendants();
-            i32::from(outcome.is_err())
+            let end_everybody = || {
+                tree::end_domain(keeper);
+                tree::end_descendants();
+                Ok(())
+            };
+            let outcome = init::supervise(command, plan, control, alive, end_everybody);
+            i32::from(end_everybody().and(outcome).is_err())
         }
         Err(failure) => {
             let _ = Report::Failed(failure).send(control);
             1
         }
     }
-}
-
-/// How long the supervisor may take to end everything, before it is ended itself.
-const PATIENCE: Timespec = Timespec {
-    tv_sec: 2,
-    tv_nsec: 0,
-};
-
-/// Waits for the supervisor to end; tells it to when the launcher goes away.
-fn wait_for(supervisor: Pid, life: &OwnedFd, alive_end: OwnedFd) -> std::io::Result<Reaped> {
-    let pidfd = pidfd_open(supervisor, PidfdFlags::empty())?;
-    let ended = PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN);
-    let mut watched = [PollFd::new(life, PollFlags::empty()), ended.clone()];
-    while watched.iter().all(|fd| fd.revents().is_empty()) {
-        match poll(&mut watched, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    drop(alive_end);
-    // Only a supervisor that was stopped, or is stuck in the kernel, takes that long.
-    while let Err(rustix::io::Errno::INTR) = poll(&mut [ended.clone()], Some(&PATIENCE)) {}
-    let _ = pidfd_send_signal(&pidfd, Signal::KILL);
-    outer::collect(supervisor)
 }

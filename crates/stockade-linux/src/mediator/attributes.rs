@@ -6,7 +6,7 @@
 use std::ffi::CString;
 use std::os::fd::AsFd;
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, XattrFlags};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, XattrFlags};
 use rustix::io::Errno;
 use stockade_rules::Kind;
 
@@ -140,7 +140,18 @@ impl Mediator<'_> {
         Ok(Answer::Value(0))
     }
 
-    fn judge_attribute(&mut self, caller: &Caller, object: &Object) -> Result<(), Errno> {
+    pub(super) fn judge_attribute(
+        &mut self,
+        caller: &Caller,
+        object: &Object,
+    ) -> Result<(), Errno> {
+        // A device may be the host's own node, whoever is let write to it.
+        if matches!(
+            object.kind(),
+            FileType::BlockDevice | FileType::CharacterDevice
+        ) {
+            return Err(Errno::PERM);
+        }
         match object.path.clone() {
             Some(path) => self.judge(caller, Operation::ChangeAttribute, Kind::Write, &path),
             None => Ok(()),
@@ -154,7 +165,7 @@ impl Mediator<'_> {
         }
     }
 
-    fn object_at(
+    pub(super) fn object_at(
         &self,
         caller: &Caller,
         directory: u64,
@@ -176,7 +187,7 @@ impl Mediator<'_> {
     }
 
     /// What a descriptor of the caller refers to.
-    fn object_behind(&self, caller: &Caller, fd: u64) -> Result<Object, Errno> {
+    pub(super) fn object_behind(&self, caller: &Caller, fd: u64) -> Result<Object, Errno> {
         let fd = caller.descriptor(fd)?;
         // A handle that can neither read nor write changes nothing either (open(2), O_PATH).
         if rustix::fs::fcntl_getfl(&fd)?.contains(OFlags::PATH) {

@@ -25,6 +25,7 @@ mod place;
 mod record;
 mod redirects;
 mod sockets;
+mod times;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -38,6 +39,8 @@ use self::caller::{CWD, Caller};
 use self::record::Records;
 use self::redirects::Made;
 use self::sockets::Connecting;
+#[cfg(target_arch = "x86_64")]
+use self::times::Unit;
 use crate::plan::Mediation;
 use crate::seccomp::{Inherit, Listener};
 
@@ -190,6 +193,15 @@ impl<'a> Mediator<'a> {
             libc::SYS_fremovexattr => {
                 self.remove_attribute(caller, Named::Descriptor(arg[0]), arg[1])
             }
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_utime => self.set_old_times(caller, CWD, arg[0], arg[1], Unit::Second),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_utimes => self.set_old_times(caller, CWD, arg[0], arg[1], Unit::Microsecond),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_futimesat => {
+                self.set_old_times(caller, arg[0], arg[1], arg[2], Unit::Microsecond)
+            }
+            libc::SYS_utimensat => self.set_times(caller, arg[0], arg[1], arg[2], arg[3]),
             libc::SYS_bind => self.bind(caller, arg[0], arg[1], arg[2]),
             libc::SYS_connect => self.connect(caller, arg[0], arg[1], arg[2]),
             // The filter hands over nothing else; if it ever does, the call fails.

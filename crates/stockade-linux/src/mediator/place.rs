@@ -4,6 +4,7 @@
 //! because two of them mean something else for the mediator than for the caller: `/proc/self`,
 //! and the links in `/proc/PID` that lead to a process's own files.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
+use rustix::process::{Pid, getpid, test_kill_process};
 use stockade_rules::AbsPath;
 
 use super::Mediator;
@@ -76,6 +78,7 @@ impl Object {
 impl Mediator<'_> {
     /// The name that a path means, its directory resolved, its last component not looked at.
     pub(super) fn name(&self, caller: &Caller, fd: u64, text: &CStr) -> Result<Name, Errno> {
+        let text = self.alias(text);
         let bytes = text.to_bytes();
         let slash = bytes.ends_with(b"/");
         let trimmed = trim_slashes(bytes);
@@ -98,7 +101,7 @@ impl Mediator<'_> {
         }
         let directory = self.directory(caller, start, directory)?;
         let mut path = self.path_of(directory.as_fd())?;
-        refuse_own(&path)?;
+        self.refuse_hidden(&path)?;
         path.push(OsStr::from_bytes(name));
         let name = CString::new(name).map_err(|_| Errno::INVAL)?;
         Ok(Name {
@@ -117,6 +120,7 @@ impl Mediator<'_> {
         text: &CStr,
         last: Last,
     ) -> Result<Landing, Errno> {
+        let text = self.alias(text);
         let bytes = text.to_bytes();
         if bytes.is_empty() {
             return Err(Errno::NOENT);
@@ -168,7 +172,7 @@ impl Mediator<'_> {
                 Ok(next) => next,
                 Err(Errno::NOENT) if is_last => {
                     let mut path = self.path_of(at.as_fd())?;
-                    refuse_own(&path)?;
+                    self.refuse_hidden(&path)?;
                     path.push(OsStr::from_bytes(name.as_bytes()));
                     return Ok(Landing::Free(Name {
                         directory: at,
@@ -247,7 +251,7 @@ impl Mediator<'_> {
                 _ => rustix::fs::readlinkat(link, c"", Vec::new())?.into_bytes(),
             }));
         }
-        refuse_own(&self.path_of(directory)?)?;
+        self.refuse_hidden(&self.path_of(directory)?)?;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         Ok(Link::Object(rustix::fs::openat(
             directory,
@@ -294,7 +298,7 @@ impl Mediator<'_> {
             self.named_path(fd.as_fd())?
         };
         if let Some(path) = &path {
-            refuse_own(path)?;
+            self.refuse_hidden(path)?;
         }
         Ok(Object {
             fd,
@@ -302,6 +306,41 @@ impl Mediator<'_> {
             path,
             descriptor: None,
         })
+    }
+
+    /// Callers may not get at the mediator's own files: for the mediator they would open. Nor at
+    /// what `/proc` says about others, where no pid namespace hides them.
+    fn refuse_hidden(&self, path: &Path) -> Result<(), Errno> {
+        let Ok(below) = path.strip_prefix("/proc") else {
+            return Ok(());
+        };
+        let first = below.components().next();
+        let number = first.and_then(|name| name.as_os_str().to_str()?.parse().ok());
+        match number.and_then(Pid::from_raw) {
+            Some(pid) if pid == getpid() => Err(Errno::ACCESS),
+            // Whom the scope of our Landlock domain keeps us from signalling is not one of us.
+            Some(pid) if self.plan.hide_processes => match test_kill_process(pid) {
+                Err(Errno::PERM) => Err(Errno::NOENT),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// The path with the alias of its directory in its place.
+    fn alias<'t>(&self, text: &'t CStr) -> Cow<'t, CStr> {
+        let bytes = text.to_bytes();
+        for (from, to) in &self.plan.aliases {
+            let rest = bytes.strip_prefix(from.as_path().as_os_str().as_bytes());
+            let Some(rest) = rest.filter(|rest| matches!(rest.first(), None | Some(b'/'))) else {
+                continue;
+            };
+            let whole = [to.as_path().as_os_str().as_bytes(), rest].concat();
+            if let Ok(whole) = CString::new(whole) {
+                return Cow::Owned(whole);
+            }
+        }
+        Cow::Borrowed(text)
     }
 
     /// The absolute path of a directory.
@@ -320,16 +359,6 @@ impl Mediator<'_> {
 enum Link {
     Object(OwnedFd),
     Text(Vec<u8>),
-}
-
-/// Callers may not get at the mediator's own files: for the mediator they would open.
-fn refuse_own(path: &Path) -> Result<(), Errno> {
-    let own = format!("/proc/{}", rustix::process::getpid().as_raw_nonzero());
-    if path.starts_with(own) {
-        Err(Errno::ACCESS)
-    } else {
-        Ok(())
-    }
 }
 
 fn open_without_links(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {

@@ -43,6 +43,7 @@ impl Mediator<'_> {
         let socket = caller.descriptor(socket)?;
         let address = read_address(caller, address, length)?;
         let Some(path) = unix_path(socket.as_fd(), &address)? else {
+            self.refuse_abstract(socket.as_fd())?;
             return self.begin_connection(caller, socket, &address);
         };
         let object = match self.land(caller, CWD, &path, Last::Follow)? {
@@ -53,6 +54,15 @@ impl Mediator<'_> {
         let mut judged = address[..2].to_vec();
         judged.extend(format!("/proc/self/fd/{}\0", object.number()).into_bytes());
         self.begin_connection(caller, socket, &judged)
+    }
+
+    /// An abstract name, where nothing keeps those of the host apart.
+    fn refuse_abstract(&self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
+        let is_unix = rustix::net::sockopt::socket_domain(socket)? == AddressFamily::UNIX;
+        if is_unix && !self.plan.abstract_sockets {
+            return Err(Errno::PERM);
+        }
+        Ok(())
     }
 
     fn judge_socket(&mut self, caller: &Caller, object: &Object) -> Result<(), Errno> {

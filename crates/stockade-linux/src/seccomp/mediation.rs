@@ -19,12 +19,14 @@
 //! | names | `mkdir`, `mknod`, `rename`, `link`, `symlink`, `unlink`, `rmdir` and their `*at` forms | yes |
 //! | reading | every open but `O_PATH` | [`Mediation::reads`] |
 //! | attributes | mode, owner, extended attributes, by path *and* by descriptor | [`Mediation::attributes`] |
+//! | times | `utimensat` and its elders | [`Mediation::times`] |
 //! | Unix sockets | `connect`, `bind` (the family lies behind a pointer, so those of the internet too) | [`Mediation::unix_sockets`] |
 //! | datagrams | `sendto` with an address, `sendmsg`, `sendmmsg` | [`UnixDatagrams::Mediate`] |
 //!
 //! What is not, and why that is enough: calls on a descriptor that is open for writing (its open
 //! was mediated), `O_PATH` opens (such a handle reads and writes nothing, and opening it through
-//! `/proc/self/fd` is an open like any other), timestamps (neither a name nor content). `fchmod` and
+//! `/proc/self/fd` is an open like any other), timestamps where mounts keep them (they
+//! are neither a name nor content). `fchmod` and
 //! its like are in the group of attributes because a descriptor opened for reading is enough for
 //! them. The kernel itself writes `core` files: set `RLIMIT_CORE` to 0.
 //!
@@ -46,6 +48,8 @@ pub struct Mediation {
     pub reads: bool,
     /// Also changes of mode, owner and extended attributes.
     pub attributes: bool,
+    /// Also changes of times, where no read-only mount keeps them.
+    pub times: bool,
     /// Also `connect` and `bind`.
     pub unix_sockets: bool,
 }
@@ -73,6 +77,9 @@ impl Mediation {
         ];
         if self.attributes {
             rules.push(Rule::always(ATTRIBUTES, Action::Notify));
+        }
+        if self.times {
+            rules.push(Rule::always(TIMES, Action::Notify));
         }
         if self.unix_sockets {
             rules.push(Rule::always(&["bind", "connect"], Action::Notify));
@@ -144,3 +151,5 @@ const ATTRIBUTES: &[&str] = &[
     "setxattr",
     "setxattrat",
 ];
+
+const TIMES: &[&str] = &["futimesat", "utime", "utimensat", "utimes"];

@@ -14,6 +14,7 @@ fn option_sets() -> Vec<(&'static str, ProfileOptions)> {
     let all = Mediation {
         reads: false,
         attributes: true,
+        times: true,
         unix_sockets: true,
     };
     vec![

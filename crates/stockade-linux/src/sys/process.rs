@@ -174,14 +174,6 @@ impl Reaped {
     }
 }
 
-/// `kill(-1, SIGKILL)`: every process that the caller may signal, but itself.
-///
-/// Outside a Landlock domain that scopes signals this ends all that the user runs.
-pub(crate) fn kill_all_in_reach() -> io::Result<()> {
-    // SAFETY: no pointers are passed.
-    checked(unsafe { libc::kill(-1, libc::SIGKILL) }.into()).map(drop)
-}
-
 /// Makes the terminal `fd` the controlling terminal of this session.
 pub(crate) fn take_terminal(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: TIOCSCTTY takes an integer argument.

@@ -23,16 +23,24 @@ struct Parts {
     mounts: Vec<plan::Mount>,
     cwd: AbsPath,
     landlock: Option<plan::Landlock>,
-    /// A directory for temporary files that the host's `/tmp` is no place for.
-    scratch: Option<AbsPath>,
+    /// Directories to make for the run.
+    scratch: Vec<AbsPath>,
+    /// Which of them is for temporary files, in place of `/tmp`.
+    temporary: Option<AbsPath>,
+    /// Directories of the host that are another one for the command.
+    aliases: Vec<(AbsPath, AbsPath)>,
     /// Directories that only this sandbox has.
     private: Vec<AbsPath>,
     /// The rules with those about what the engine itself provides.
     rules: RuleSet,
     /// What the filter starts from.
     options: ProfileOptions,
-    /// Whether the mediator sees every open.
-    reads: bool,
+    /// What the mediator sees.
+    mediated: Mediation,
+    /// Whether abstract sockets of the host are out of reach by other means.
+    abstract_sockets: bool,
+    /// Whether the mediator withholds what `/proc` says about the host's processes.
+    hide_processes: bool,
 }
 
 pub(crate) fn lower(
@@ -58,8 +66,8 @@ pub(crate) fn lower(
             unshared::lower(profile, &rules, host, network_off)?
         }
     };
-    let scratch = parts.scratch.as_ref().map(AbsPath::as_path);
-    let environment = environment::lower(profile, spec, parts.backend, network_off, scratch)?;
+    let temporary = parts.temporary.as_ref().map(AbsPath::as_path);
+    let environment = environment::lower(profile, spec, parts.backend, network_off, temporary)?;
     enforcement.push(limits_report);
     enforcement.sort_by_key(|report| report.clause);
     check(profile, tier, &enforcement)?;
@@ -78,11 +86,21 @@ pub(crate) fn lower(
         rlimits,
         cgroup,
         landlock: parts.landlock,
-        seccomp: filter(profile, parts.options, parts.reads || spec.explain)?,
+        seccomp: filter(
+            profile,
+            parts.options,
+            Mediation {
+                reads: parts.mediated.reads || spec.explain,
+                ..parts.mediated
+            },
+        )?,
         mediation: Some(plan::Mediation {
             rules: parts.rules,
             unix_sockets: rules::sockets(profile, host),
             private: parts.private,
+            aliases: parts.aliases,
+            abstract_sockets: parts.abstract_sockets,
+            hide_processes: parts.hide_processes,
             git_configs: rules::git_configs(profile),
         }),
         nested_namespaces: profile.danger_nested_namespaces.value,
@@ -117,11 +135,21 @@ fn native(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<Parts, Plan
             writable: view.writable,
             devices: view.devices,
         }),
-        scratch: None,
+        scratch: Vec::new(),
+        temporary: None,
+        aliases: Vec::new(),
         private: view.private,
         rules: view.rules,
         options: ProfileOptions::native(),
-        reads: denies_reads_unmounted(profile, rules, host),
+        mediated: Mediation {
+            reads: denies_reads_unmounted(profile, rules, host),
+            attributes: true,
+            times: false,
+            unix_sockets: true,
+        },
+        // Without a network namespace they are in reach before Landlock ABI 6; the report says so.
+        abstract_sockets: true,
+        hide_processes: false,
     })
 }
 
@@ -181,7 +209,7 @@ fn denies_reads_unmounted(profile: &Profile, rules: &RuleSet, host: &Host) -> bo
 fn filter(
     profile: &Profile,
     mut options: ProfileOptions,
-    reads: bool,
+    mediated: Mediation,
 ) -> Result<stockade_linux::seccomp::FilterSpec, PlanError> {
     options.kind = match profile.seccomp.mode.value {
         SeccompMode::Strict => ProfileKind::Strict,
@@ -195,11 +223,7 @@ fn filter(
     options.allow_namespaces = profile.danger_nested_namespaces.value;
     // A debugger can do more harm than good where the level asks for the smallest surface.
     options.allow_debug &= profile.level.value < Level::Enhanced;
-    options.mediation = Some(Mediation {
-        reads,
-        attributes: true,
-        unix_sockets: true,
-    });
+    options.mediation = Some(mediated);
     let arch = Arch::native().ok_or(PlanError::Architecture)?;
     options.filter(arch).map_err(PlanError::Seccomp)
 }

@@ -8,9 +8,10 @@
 //! What that leaves open is in [`clauses`], in words.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use stockade_linux::plan::{Landlock, Resource, Rlimit, Root};
-use stockade_linux::seccomp::ProfileOptions;
+use stockade_linux::seccomp::{Mediation, ProfileOptions};
 use stockade_policy::profile::{Backend, Base, Clause, Profile, SeccompMode};
 use stockade_rules::{AbsPath, Access, Kind as Wish, PathRule, Pattern, RuleSet};
 
@@ -26,16 +27,20 @@ pub(super) fn lower(
     host: &Host,
     network_off: bool,
 ) -> Result<(Parts, Vec<ClauseReport>), PlanError> {
-    let scratch = scratch(rules);
+    let name = format!("stockade-{:016x}", Host::random()?);
+    let temporary = own(rules, "/tmp", &name);
+    let shared_memory = own(rules, "/dev/shm", &name);
+    let scratch: Vec<AbsPath> = temporary.iter().chain(&shared_memory).cloned().collect();
     let devices = devices(profile, host)?;
-    let rules = with_engine_rules(profile, rules, &devices, scratch.as_ref());
+    let rules = with_engine_rules(rules, &devices, &scratch);
     let cwd = super::working_directory(profile, &rules, host)?;
     let mut grants = Grants::new(&rules, host);
     grants.add(&AbsPath::root());
     let reports = clauses(profile, host, network_off, &grants);
     let (readable, mut writable) = (grants.readable, grants.writable);
-    // It does not exist yet.
-    writable.extend(scratch.clone());
+    // These do not exist yet.
+    writable.extend(scratch.iter().cloned());
+    let aliases = AbsPath::new("/dev/shm").ok().zip(shared_memory);
     let parts = Parts {
         backend: Backend::Landlock,
         root: Root::Host,
@@ -52,15 +57,26 @@ pub(super) fn lower(
             writable,
             devices,
         }),
-        private: scratch.iter().cloned().collect(),
+        private: scratch.clone(),
         scratch,
+        temporary,
+        aliases: aliases.into_iter().collect(),
         rules,
         options: ProfileOptions {
             inet: !network_off,
+            // A tracer reaches no further than its Landlock domain.
+            allow_debug: host.landlock > 0,
             extra_blocked: SYSTEM_V.iter().map(|&name| name.to_owned()).collect(),
             ..ProfileOptions::shared_namespaces()
         },
-        reads: true,
+        mediated: Mediation {
+            reads: true,
+            attributes: true,
+            times: true,
+            unix_sockets: true,
+        },
+        abstract_sockets: host.landlock >= SCOPES,
+        hide_processes: host.landlock >= SCOPES,
     };
     Ok((parts, reports))
 }
@@ -100,17 +116,12 @@ pub(super) fn adjust_limits(profile: &Profile, rlimits: &mut [Rlimit], report: &
     }
 }
 
-/// The run's directory for temporary files; none if the user grants the host's `/tmp`.
-fn scratch(rules: &RuleSet) -> Option<AbsPath> {
-    let tmp = AbsPath::new("/tmp").ok()?;
-    if stated_at(rules, &tmp) {
-        return None;
-    }
-    // Nobody may know the name before: `/tmp` is everyone's.
-    let mut random = [0; 8];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).ok()?;
-    tmp.join(format!("stockade-{:016x}", u64::from_ne_bytes(random)))
-        .ok()
+/// A directory of the run's own in one that is everyone's; none if that is not there, or if the
+/// user granted it as it is.
+fn own(rules: &RuleSet, shared: &str, name: &str) -> Option<AbsPath> {
+    let shared = AbsPath::new(shared).ok()?;
+    let is_there = shared.as_path().is_dir();
+    (is_there && !stated_at(rules, &shared)).then(|| shared.join(name).ok())?
 }
 
 /// Nodes that do no harm, and those that the user granted.
@@ -146,50 +157,37 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// The host's own places, as far as they are no place for a sandbox.
-fn with_engine_rules(
-    profile: &Profile,
-    rules: &RuleSet,
-    devices: &[AbsPath],
-    scratch: Option<&AbsPath>,
-) -> RuleSet {
+fn with_engine_rules(rules: &RuleSet, devices: &[AbsPath], scratch: &[AbsPath]) -> RuleSet {
     let mut all = rules.clone();
-    let mut push = |path: AbsPath, access| {
-        let pattern = Pattern::Subtree(path);
-        all.push(PathRule::built_in(
-            pattern,
-            access,
-            "built-in: without namespaces",
-        ));
+    let mut push = |path: &AbsPath, access| {
+        let pattern = Pattern::Subtree(path.clone());
+        let origin = "built-in: without namespaces";
+        all.push(PathRule::built_in(pattern, access, origin));
     };
-    for path in ["/dev", "/run", "/tmp", "/var/run"] {
+    for (path, access) in [
+        ("/dev", Access::Deny),
+        ("/dev/shm", Access::Deny),
+        ("/run", Access::Deny),
+        ("/tmp", Access::Deny),
+        ("/var/run", Access::Deny),
+        ("/proc", Access::Read),
+        ("/proc/sysvipc", Access::Deny),
+        ("/sys", Access::Read),
+    ] {
         if let Ok(path) = AbsPath::new(path)
             && !stated_at(rules, &path)
         {
-            push(path, Access::Deny);
+            push(&path, access);
         }
     }
-    for path in ["/proc", "/sys"] {
-        if let Ok(path) = AbsPath::new(path) {
-            push(path, Access::Read);
+    // New terminals are the command's; those that are there are the user's.
+    if let Ok(terminals) = AbsPath::new("/dev/pts") {
+        for terminal in Host::entries(&terminals).0 {
+            push(&terminal, Access::Deny);
         }
     }
-    for device in devices {
-        push(device.clone(), Access::Write);
-    }
-    // Programs make names in these; what has one already is somebody else's.
-    for path in ["/dev/pts", "/dev/shm"] {
-        if let Ok(path) = AbsPath::new(path) {
-            for entry in Host::entries(&path).0 {
-                push(entry, Access::Deny);
-            }
-            push(path, Access::Write);
-        }
-    }
-    for device in profile.devices.iter().map(|device| &device.value) {
-        push(device.clone(), Access::Write);
-    }
-    if let Some(scratch) = scratch {
-        push(scratch.clone(), Access::Write);
+    for path in devices.iter().chain(scratch) {
+        push(path, Access::Write);
     }
     all
 }
@@ -230,7 +228,9 @@ impl<'a> Grants<'a> {
     /// Grants what may be done at `path` and below it.
     fn add(&mut self, path: &AbsPath) {
         let below = self.below(path);
-        let hides = below.iter().any(|point| !self.allows(Wish::Read, point));
+        // Its entries come and go with the processes; the mediator holds what is denied there.
+        let changes = path.as_path() == Path::new("/proc");
+        let hides = !changes && below.iter().any(|point| !self.allows(Wish::Read, point));
         if self.allows(Wish::Write, path) {
             self.leans_on_mediator |= hides;
             self.writable.push(path.clone());
@@ -302,24 +302,21 @@ fn clauses(
         format!("`{directory}` has too many entries beside a denied one: some can't be read")
     });
     reads.extend(left_out.as_deref());
-    let mut writes = vec!["times, modes and attributes of the user's files can be changed"];
-    if abi < 2 {
-        writes.push("renames between directories fail before Landlock ABI 2");
-    }
-    let mut processes = vec!["the host's processes are visible in /proc"];
-    if abi < SCOPES {
-        processes.push("the user's processes can be signalled before Landlock ABI 6");
-    }
-    let mut ipc = vec!["/dev/shm is the host's: what others make there during the run is in reach"];
-    if abi < SCOPES {
-        ipc.push("abstract sockets of the host are reachable before Landlock ABI 6");
-    }
+    let processes: &[&str] = if abi < SCOPES {
+        &[
+            "before Landlock ABI 6 the user's processes can be signalled and their command lines read",
+            "a command that forks faster than it is killed may outlive the run",
+        ]
+    } else {
+        &["which processes there are can be seen, not what they are"]
+    };
     let mut reports = vec![
         partial(Clause::FsRead, "Landlock and the mediator", &reads),
-        partial(
+        ClauseReport::partly_if(
+            abi < 2,
             Clause::FsWrite,
             "Landlock and the mediator; of /tmp only TMPDIR",
-            &writes,
+            "before Landlock ABI 2 renames between directories fail",
         ),
         full(Clause::Names, "the mediator"),
         partial(
@@ -341,10 +338,9 @@ fn clauses(
             "seccomp filter",
             "refusals are only logged",
         ),
-        partial(
+        full(
             Clause::Ipc,
-            "seccomp filter, Landlock scopes, the mediator for Unix sockets",
-            &ipc,
+            "seccomp filter, Landlock, the mediator for Unix sockets and /dev/shm",
         ),
     ];
     reports.push(if network_off {

@@ -16,7 +16,7 @@ pub(super) fn end_domain(parent_outside: Pid) {
     let is_parent = getppid() == Some(parent_outside);
     if is_parent && test_kill_process(parent_outside) == Err(rustix::io::Errno::PERM) {
         // Nobody to signal is no failure.
-        let _ = sys::process::kill_all_in_reach();
+        let _ = sys::signal::kill_everybody_else();
     }
 }
 

@@ -410,6 +410,7 @@ fn the_mediator_gets_what_can_write_or_change_names() {
     let mediation = Mediation {
         reads: false,
         attributes: false,
+        times: false,
         unix_sockets: false,
     };
     let with = |mediation| ProfileOptions {
@@ -466,13 +467,15 @@ fn the_mediator_gets_what_can_write_or_change_names() {
         }
         let more = Mediation {
             attributes: true,
+            times: true,
             unix_sockets: true,
             ..mediation
         };
         let more = Filter::new(arch, &with(more));
         for name in
             "chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat setxattr lsetxattr \
-             fsetxattr setxattrat removexattr file_setattr connect bind"
+             fsetxattr setxattrat removexattr file_setattr utime utimes futimesat utimensat \
+             connect bind"
                 .split(' ')
         {
             filter.expect(name, &[0; 6], Allow);
