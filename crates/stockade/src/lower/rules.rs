@@ -1,6 +1,6 @@
 //! The profile's rules with real paths: what a rule names, links followed where that is safe.
 
-use stockade_policy::profile::{Guard, PROTECTED_NAMES, Profile};
+use stockade_policy::profile::{Guard, PROTECTED_NAMES, Profile, protection_bases};
 use stockade_rules::{AbsPath, Access, PathGlob, PathRule, Pattern, RuleSet};
 
 use crate::host::{Found, Host};
@@ -108,11 +108,12 @@ pub(super) fn git_configs(profile: &Profile) -> Vec<PathGlob> {
     let names = PROTECTED_NAMES
         .iter()
         .filter(|name| name.guard == Guard::GitConfig && name.name.ends_with("/config"));
+    let bases = protection_bases(&profile.writable_roots);
+    let bases = bases.as_slice();
     let globs = names.flat_map(|name| {
-        profile
-            .writable_roots
+        bases
             .iter()
-            .filter_map(move |root| PathGlob::new(&format!("**/{}", name.name), root).ok())
+            .filter_map(move |base| PathGlob::new(&format!("**/{}", name.name), base).ok())
     });
     globs.collect()
 }
