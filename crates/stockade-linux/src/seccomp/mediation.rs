@@ -43,6 +43,7 @@ use super::profile::{ENOSYS, EPERM, HANDLES, MOUNTS, RINGS, UnixDatagrams};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "options; callers fill them in")]
+#[expect(clippy::struct_excessive_bools, reason = "independent groups of calls")]
 pub struct Mediation {
     /// Also opens that only read, for patterns whose reading is denied.
     pub reads: bool,
