@@ -32,11 +32,15 @@ pub(crate) fn restrict(rules: &Landlock) -> io::Result<()> {
     let read = AccessFs::from_read(abi);
     // Device ioctls are asked for by name; everything else that writes is here.
     let write = all & !BitFlags::from(AccessFs::IoctlDev);
-    let devices = read | AccessFs::WriteFile | AccessFs::IoctlDev;
+    // A rule may only speak of what the ABI knows.
+    let devices = all & (read | AccessFs::WriteFile | AccessFs::IoctlDev);
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)
-        .and_then(|ruleset| ruleset.scope(Scope::from_all(abi)))
+        .and_then(|ruleset| match Scope::from_all(abi) {
+            none if none.is_empty() => Ok(ruleset),
+            scopes => ruleset.scope(scopes),
+        })
         .and_then(Ruleset::create)
         .map_err(io::Error::other)?;
     let list = BitFlags::from(AccessFs::ReadDir);

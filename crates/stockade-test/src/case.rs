@@ -258,6 +258,17 @@ impl Case {
         self
     }
 
+    /// A flag of every boxed command, also of those with flags of their own: for running the same
+    /// cases in another tier.
+    #[must_use]
+    pub fn everywhere(mut self, flag: &Flag) -> Self {
+        let own = self.steps.iter_mut().filter_map(|step| step.flags.as_mut());
+        for flags in own.chain([&mut self.flags]) {
+            flags.push(flag.clone());
+        }
+        self
+    }
+
     /// Flags of the last step alone, in place of the case's.
     #[must_use]
     pub fn with_flags(mut self, flags: impl IntoIterator<Item = Flag>) -> Self {

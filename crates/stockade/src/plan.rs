@@ -168,7 +168,12 @@ impl ExecPlan {
             BasePolicy::ReadOnly | BasePolicy::WorkspaceWrite => {}
             other => return Err(PlanError::NotConfined(other)),
         }
-        Self::in_tier(profile, spec, tier::first(profile)?)
+        let tier = tier::first(profile)?;
+        let mut plan = Self::in_tier(profile, spec, tier)?;
+        if tier != Tier::Native {
+            plan.warnings.insert(0, tier::notice(&plan, None));
+        }
+        Ok(plan)
     }
 
     /// Plans the same run for a weaker tier, if `error` says that this host refuses the one that
@@ -186,7 +191,7 @@ impl ExecPlan {
             return Ok(None);
         }
         let mut plan = Self::in_tier(profile, spec, Tier::Landlock)?;
-        plan.warnings.insert(0, tier::notice(&plan, error));
+        plan.warnings.insert(0, tier::notice(&plan, Some(error)));
         Ok(Some(plan))
     }
 

@@ -42,13 +42,14 @@ pub(crate) fn is_refused(profile: &Profile, error: &SpawnError) -> bool {
     is_free && is_answer && FOUNDATION.contains(stage)
 }
 
-/// What the user should know about the tier that was fallen back to.
-pub(crate) fn notice(plan: &ExecPlan, error: &SpawnError) -> String {
+/// What the user should know about a tier that is not the strongest, and why it is this one.
+pub(crate) fn notice(plan: &ExecPlan, error: Option<&SpawnError>) -> String {
     let reason = match error {
-        SpawnError::Stage { stage, source, .. } => {
+        Some(SpawnError::Stage { stage, source, .. }) => {
             format!("this host refuses to {stage} ({source})")
         }
-        other => other.to_string(),
+        Some(other) => other.to_string(),
+        None => "as was asked for".to_owned(),
     };
     let partly: Vec<String> = plan
         .enforcement

@@ -9,7 +9,7 @@ use crate::context::{Context, Ran, STOCKADE, has};
 
 /// Installs a filter that answers the listed calls with an error number, then executes the rest
 /// of its arguments. With the flag 8 the filter has a listener, as a supervisor's would.
-const FILTERED: &str = r#"
+pub(crate) const FILTERED: &str = r#"
 import ctypes, os, platform, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 flags, denied, argv = int(sys.argv[1]), sys.argv[2], sys.argv[3:]

@@ -12,4 +12,5 @@ mod doctor;
 mod explain;
 mod policy;
 mod run;
+mod tiers;
 mod transform;
