@@ -324,7 +324,7 @@ fn clauses(
             "Landlock and the mediator",
             &["terminals that the user opens during the run can be opened"],
         ),
-        partial(Clause::Processes, "Landlock domain, subreaper", &processes),
+        partial(Clause::Processes, "Landlock domain, subreaper", processes),
         full(Clause::Environment, "allowlist"),
         ClauseReport::partly_if(
             profile.danger_nested_namespaces.value,
