@@ -16,9 +16,9 @@ use crate::doctor::FILTERED;
 
 /// Runs the program where `unshare(2)` is refused.
 fn refused(context: &Context, args: &[&str]) -> Ran {
-    let mut argv = vec!["python3", "-c", FILTERED, "0", "unshare:1", STOCKADE];
-    argv.extend(args);
-    context.other(&argv)
+    let mut words = vec!["python3", "-c", FILTERED, "0", "unshare:1", STOCKADE];
+    words.extend(args);
+    context.other(&words)
 }
 
 fn can_filter(test: &str) -> bool {
@@ -160,10 +160,10 @@ os.chmod(os.environ["TMPDIR"] + "/locked", 0)
 
 /// The plan of a run in tier `landlock`, as it would be on a kernel with this ABI.
 fn plan_at(context: &Context, abi: u32, argv: &[&str]) -> LinuxPlan {
-    let mut args = vec!["run", "--backend", "landlock", "--dry-run", "--json"];
-    args.extend(["--deny-read", "denied", "--deny-read", "closed", "--"]);
-    args.extend(argv);
-    let ran = context.stockade(args).ends_with(0);
+    let mut flags = vec!["run", "--backend", "landlock", "--dry-run", "--json"];
+    flags.extend(["--deny-read", "denied", "--deny-read", "closed", "--"]);
+    flags.extend(argv);
+    let ran = context.stockade(flags).ends_with(0);
     let plan: Value = serde_json::from_str(&ran.stdout).unwrap();
     let mut plan: LinuxPlan = serde_json::from_value(plan["linux"].clone()).unwrap();
     plan.landlock.as_mut().unwrap().abi = abi;
@@ -198,7 +198,7 @@ fn each_landlock_abi_holds_what_it_promises() {
         let words = execute(&context, &plan);
         let got = |name: &str| {
             let line = words.lines().find_map(|line| line.strip_prefix(name));
-            line.map(str::trim).unwrap_or("nothing").to_owned()
+            line.map_or("nothing", str::trim).to_owned()
         };
         for name in [
             "write ",
