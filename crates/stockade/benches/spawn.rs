@@ -31,7 +31,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let stated = env::var_os("STOCKADE_HELPER").or_else(|| env::var_os("STOCKADE_BIN"));
     let path = stated.map_or_else(env::current_exe, |path| Ok(PathBuf::from(path)))?;
     println!("helper {}, p50 of {RUNS} runs", path.display());
-    println!("{:<22} {:>9} {:>9} {:>9}", "host", "bare", "sandbox", "added");
+    println!(
+        "{:<22} {:>9} {:>9} {:>9}",
+        "host", "bare", "sandbox", "added"
+    );
     let policy = SandboxPolicy::workspace_write(vec![]);
     let sandbox = Sandbox::from_policy(&policy, &env::current_dir()?, path)?;
 
