@@ -59,6 +59,7 @@ pub use report::{ClauseReport, DenialRecord, Ending, Enforcement, Report, UsageR
 pub use sandbox::{Child, Command, Finished, Output, RunError, Sandbox, Stdio};
 #[cfg(target_os = "linux")]
 pub use stockade_linux::helper;
+pub use stockade_policy as policy;
 #[cfg(target_os = "linux")]
 pub use supervise::{Foreground, run_in_foreground};
 

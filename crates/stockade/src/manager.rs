@@ -187,6 +187,10 @@ struct Request<'a> {
     spec: CommandSpec,
     policy: &'a SandboxPolicy,
     sandbox_cwd: &'a Path,
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "there is nothing that it could help")
+    )]
     sandbox_executable: Option<&'a Path>,
 }
 

@@ -81,33 +81,48 @@ pub fn test_path_writable(
         target.access(),
     ];
     let answers = try_inside(policy, cwd, helper, &accesses)?;
-    let leaked = forbidden.take_back() && !policy.is_path_writable(&forbidden.dir.join(&name), cwd);
+    let outside_appeared = forbidden.take_back();
+    let named = policy.is_path_writable(&forbidden.file, cwd);
     let appeared = target.take_back();
-    let Some([null, _, tried]) = answers.as_deref() else {
-        return unclear(NOT_SEEN.to_owned());
+    Ok(judge_write(
+        expected,
+        answers.as_deref(),
+        outside_appeared && !named,
+        target.is_directory.then_some(appeared),
+    ))
+}
+
+/// `appeared` is none where only the answer tells.
+fn judge_write(
+    expected: bool,
+    answers: Option<&[i32]>,
+    leaked: bool,
+    appeared: Option<bool>,
+) -> SelfTest {
+    let answer = |observed, verdict, reason: String| SelfTest {
+        expected,
+        observed,
+        verdict,
+        reason,
+    };
+    let Some([null, _, tried]) = answers else {
+        return answer(None, Verdict::Inconclusive, NOT_SEEN.to_owned());
     };
     if leaked {
         let text = "a directory that no policy names could be written".to_owned();
-        return Ok(answer(Some(true), Verdict::NotEnforced, text));
+        return answer(appeared, Verdict::NotEnforced, text);
     }
     if *null != 0 {
-        return unclear(format!("not even /dev/null: {}", errno(*null)));
+        let text = format!("not even /dev/null can be written: {}", errno(*null));
+        return answer(None, Verdict::Inconclusive, text);
     }
-    let observed = if target.is_directory {
-        appeared
-    } else {
-        *tried == 0
-    };
+    let observed = appeared.unwrap_or(*tried == 0);
     let reason = match (observed, *tried) {
         (true, _) => "it was written inside".to_owned(),
         (false, 0) => "inside there is another one, which is private".to_owned(),
         (false, code) => format!("inside: {}", errno(code)),
     };
-    Ok(answer(
-        Some(observed),
-        verdict(expected == observed),
-        reason,
-    ))
+    answer(Some(observed), verdict(expected == observed), reason)
 }
 
 /// Tests whether a policy keeps commands from the host's network: one inside connects to a
@@ -141,20 +156,30 @@ pub fn test_network_blocked(
     let accesses = [Access::OwnListener, reach(&word)];
     let answers = try_inside(policy, cwd, helper, &accesses)?;
     let blocked = !host.heard(&word);
-    let Some([own, tried]) = answers.as_deref() else {
-        return Ok(answer(None, Verdict::Inconclusive, NOT_SEEN));
+    Ok(judge_connection(expected, answers.as_deref(), blocked))
+}
+
+fn judge_connection(expected: bool, answers: Option<&[i32]>, blocked: bool) -> SelfTest {
+    let answer = |observed, verdict, reason: String| SelfTest {
+        expected,
+        observed,
+        verdict,
+        reason,
+    };
+    let Some([own, tried]) = answers else {
+        return answer(None, Verdict::Inconclusive, NOT_SEEN.to_owned());
     };
     // What arrived has arrived; only a refusal needs to be told from a broken network.
     if blocked && *own != 0 {
         let text = format!("not even a listener inside is reached: {}", errno(*own));
-        return Ok(answer(None, Verdict::Inconclusive, &text));
+        return answer(None, Verdict::Inconclusive, text);
     }
     let reason = match (blocked, *tried) {
         (false, _) => "what was sent inside arrived outside".to_owned(),
         (true, 0) => "inside it reached another listener".to_owned(),
         (true, code) => format!("inside: {}", errno(code)),
     };
-    Ok(answer(Some(blocked), verdict(expected == blocked), &reason))
+    answer(Some(blocked), verdict(expected == blocked), reason)
 }
 
 const UNCONFINED: &str = "the policy confines nothing";
@@ -306,5 +331,70 @@ impl Listening {
             }
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EACCES: i32 = 13;
+
+    #[test]
+    fn a_write_is_judged_by_what_appeared() {
+        let judge = |expected, answers: Option<&[i32]>, leaked, appeared| {
+            let test = judge_write(expected, answers, leaked, appeared);
+            (test.verdict, test.observed)
+        };
+        let (worked, refused) = (&[0, EACCES, 0][..], &[0, EACCES, EACCES][..]);
+        let enforced = |observed| (Verdict::Enforced, Some(observed));
+        let broken = |observed| (Verdict::NotEnforced, Some(observed));
+        let unclear = (Verdict::Inconclusive, None);
+        assert_eq!(judge(true, Some(worked), false, Some(true)), enforced(true));
+        assert_eq!(
+            judge(false, Some(refused), false, Some(false)),
+            enforced(false)
+        );
+        assert_eq!(judge(false, Some(worked), false, Some(true)), broken(true));
+        assert_eq!(
+            judge(true, Some(refused), false, Some(false)),
+            broken(false)
+        );
+        // A private /tmp lets itself be written, and the host's is as it was.
+        assert_eq!(
+            judge(false, Some(worked), false, Some(false)),
+            enforced(false)
+        );
+        // A file is not changed by the test, so only the answer tells.
+        assert_eq!(judge(false, Some(worked), false, None), broken(true));
+        assert_eq!(
+            judge(false, Some(refused), true, Some(false)),
+            broken(false)
+        );
+        assert_eq!(judge(false, None, false, Some(false)), unclear);
+        let nothing_works = &[EACCES, EACCES, EACCES][..];
+        assert_eq!(
+            judge(false, Some(nothing_works), false, Some(false)),
+            unclear
+        );
+    }
+
+    #[test]
+    fn a_connection_is_judged_by_what_arrived() {
+        let judge = |expected, answers: Option<&[i32]>, blocked| {
+            let test = judge_connection(expected, answers, blocked);
+            (test.verdict, test.observed)
+        };
+        let enforced = |observed| (Verdict::Enforced, Some(observed));
+        let broken = |observed| (Verdict::NotEnforced, Some(observed));
+        let unclear = (Verdict::Inconclusive, None);
+        assert_eq!(judge(true, Some(&[0, EACCES]), true), enforced(true));
+        assert_eq!(judge(true, Some(&[0, 0]), false), broken(false));
+        assert_eq!(judge(true, Some(&[EACCES, EACCES]), false), broken(false));
+        assert_eq!(judge(false, Some(&[0, 0]), false), enforced(false));
+        assert_eq!(judge(false, Some(&[0, EACCES]), true), broken(true));
+        // A network that does not work at all blocks nothing.
+        assert_eq!(judge(true, Some(&[EACCES, EACCES]), true), unclear);
+        assert_eq!(judge(true, None, true), unclear);
     }
 }

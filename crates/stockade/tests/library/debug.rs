@@ -1,0 +1,173 @@
+//! Self-tests and trials of commands.
+
+use std::fs;
+use std::path::Path;
+
+use stockade::{
+    DebugError, DebugSubcommand, SelfTest, Verdict, debug_sandbox, sandbox_capabilities_summary,
+    test_network_blocked, test_path_writable,
+};
+use stockade_policy::{SandboxPolicy, SandboxTransformError, SandboxType};
+
+use crate::{Test, dir, own_path};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("a_command_is_tried", command),
+    ("network", network),
+    ("nothing_is_left", nothing_is_left),
+    ("paths", paths),
+    ("the_summary_is_of_this_machine", summary),
+    ("what_proves_nothing_is_inconclusive", inconclusive),
+];
+
+fn writable(policy: &SandboxPolicy, path: &Path, cwd: &Path) -> SelfTest {
+    test_path_writable(policy, path, cwd, Some(&own_path())).unwrap()
+}
+
+fn found(test: &SelfTest) -> (Verdict, Option<bool>) {
+    (test.verdict, test.observed)
+}
+
+fn paths() {
+    let (inside, outside) = (dir(), dir());
+    let cwd = inside.path();
+    let policy = SandboxPolicy::workspace_write(vec![]);
+    let odd = cwd.join("it's \"odd\"; $(touch x)\n");
+    fs::create_dir(&odd).unwrap();
+    fs::create_dir_all(cwd.join(".git/hooks")).unwrap();
+    fs::write(cwd.join("file"), "as it was").unwrap();
+    fs::write(outside.path().join("file"), "as it was").unwrap();
+    for path in [cwd, Path::new("."), &odd, &cwd.join("file")] {
+        let test = writable(&policy, path, cwd);
+        assert_eq!(
+            found(&test),
+            (Verdict::Enforced, Some(true)),
+            "{} {test:?}",
+            path.display()
+        );
+    }
+    for path in [
+        outside.path(),
+        &outside.path().join("file"),
+        &cwd.join(".git/hooks"),
+        // The host's; inside there is another one.
+        Path::new("/tmp"),
+    ] {
+        let test = writable(&policy, path, cwd);
+        assert_eq!(
+            found(&test),
+            (Verdict::Enforced, Some(false)),
+            "{} {test:?}",
+            path.display()
+        );
+    }
+    let test = writable(&SandboxPolicy::read_only(), cwd, cwd);
+    assert_eq!(found(&test), (Verdict::Enforced, Some(false)), "{test:?}");
+    assert_eq!(fs::read(cwd.join("file")).unwrap(), b"as it was");
+}
+
+fn network() {
+    let place = dir();
+    let blocked = |policy: &SandboxPolicy| {
+        test_network_blocked(policy, place.path(), Some(&own_path())).unwrap()
+    };
+    let test = blocked(&SandboxPolicy::read_only());
+    assert_eq!(found(&test), (Verdict::Enforced, Some(true)), "{test:?}");
+    let test = blocked(&SandboxPolicy::read_only_with_full_network());
+    assert_eq!(found(&test), (Verdict::Enforced, Some(false)), "{test:?}");
+    let test = blocked(&SandboxPolicy::full_access());
+    assert_eq!(
+        found(&test),
+        (Verdict::NotEnforced, Some(false)),
+        "{test:?}"
+    );
+}
+
+fn inconclusive() {
+    let place = dir();
+    let policy = SandboxPolicy::read_only();
+    let test = writable(&policy, Path::new("gone"), place.path());
+    assert_eq!(found(&test), (Verdict::Inconclusive, None), "{test:?}");
+    // The helper is not to be seen inside, so nothing can be tried there.
+    let hidden = SandboxPolicy::workspace_write_with_sensitive_paths(
+        vec![],
+        vec![stockade_policy::SensitivePath::new(own_path())],
+    );
+    let test = writable(&hidden, place.path(), place.path());
+    assert_eq!(found(&test), (Verdict::Inconclusive, None), "{test:?}");
+    let test = test_network_blocked(&hidden, place.path(), Some(&own_path())).unwrap();
+    assert_eq!(found(&test), (Verdict::Inconclusive, None), "{test:?}");
+    let none = test_network_blocked(&policy, place.path(), None);
+    assert!(matches!(
+        none,
+        Err(DebugError::Transform(
+            SandboxTransformError::MissingSandboxExecutable
+        ))
+    ));
+    let test = writable(&SandboxPolicy::full_access(), place.path(), place.path());
+    assert_eq!(found(&test), (Verdict::NotEnforced, Some(true)), "{test:?}");
+}
+
+fn command() {
+    let place = dir();
+    let helper = own_path();
+    let run = |policy: &SandboxPolicy, words: &[&str]| {
+        debug_sandbox(
+            SandboxType::LinuxLandlock,
+            policy,
+            words,
+            place.path(),
+            Some(&helper),
+        )
+    };
+    let words = [
+        "/bin/sh",
+        "-c",
+        "echo out; echo err >&2; echo x > f; exit 4",
+    ];
+    let result = run(&SandboxPolicy::workspace_write(vec![]), &words).unwrap();
+    assert_eq!(result.exit_code, Some(4));
+    assert_eq!(
+        (result.stdout.as_str(), result.stderr.as_str()),
+        ("out\n", "err\n")
+    );
+    assert!(result.sandbox_active && !result.success);
+    assert!(place.path().join("f").exists());
+    let result = run(&SandboxPolicy::full_access(), &["pwd"]).unwrap();
+    assert!(result.success && !result.sandbox_active);
+    assert_eq!(Path::new(result.stdout.trim_end()), place.path());
+    assert!(matches!(
+        run(&SandboxPolicy::read_only(), &[]),
+        Err(DebugError::Empty)
+    ));
+    let seatbelt = DebugSubcommand::Seatbelt.sandbox_type();
+    let policy = SandboxPolicy::read_only();
+    let nothing: &[&str] = &[];
+    let result = debug_sandbox(seatbelt, &policy, nothing, place.path(), None).unwrap();
+    assert!(!result.success && result.stderr.contains("MacosSeatbelt"));
+}
+
+fn summary() {
+    let text = sandbox_capabilities_summary(&own_path());
+    assert!(text.contains("tier: native"), "{text}");
+    assert!(text.contains("landlock: yes"), "{text}");
+    // A helper that tries nothing can't make anything available.
+    let text = sandbox_capabilities_summary(Path::new("/bin/true"));
+    assert!(text.contains("tier: none"), "{text}");
+}
+
+fn nothing_is_left() {
+    let place = dir();
+    let policy = SandboxPolicy::workspace_write(vec![]);
+    writable(&policy, place.path(), place.path());
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    let ours = format!(".stockade-self-test-{}-", std::process::id());
+    let temporary = fs::read_dir(std::env::temp_dir()).unwrap();
+    let left: Vec<_> = temporary
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_string_lossy().contains(&ours))
+        // Those of other tests are in use, and empty when they are done.
+        .filter(|path| path.is_file())
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
