@@ -15,7 +15,7 @@ use crate::report::{ClauseReport, Enforcement};
 use crate::tier;
 
 /// What to execute.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
 pub struct Spec {
     /// Program and arguments.

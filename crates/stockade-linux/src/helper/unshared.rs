@@ -85,7 +85,6 @@ fn supervise(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd, keeper:
         Ok(command) => {
             let end_everybody = || {
                 tree::end_domain(keeper);
-                tree::end_descendants();
                 Ok(())
             };
             let outcome = init::supervise(command, plan, control, alive, end_everybody);

@@ -34,7 +34,7 @@ pub(super) fn lower(
     let devices = devices(profile, host)?;
     let rules = with_engine_rules(rules, &devices, &scratch);
     let cwd = super::working_directory(profile, &rules, host)?;
-    let mut grants = Grants::new(&rules, host);
+    let mut grants = Grants::new(&rules, host, &devices);
     grants.add(&AbsPath::root());
     let reports = clauses(profile, host, network_off, &grants);
     let (readable, mut writable) = (grants.readable, grants.writable);
@@ -195,6 +195,8 @@ fn with_engine_rules(rules: &RuleSet, devices: &[AbsPath], scratch: &[AbsPath]) 
 /// What Landlock is told.
 struct Grants<'a> {
     rules: &'a RuleSet,
+    /// Granted by rules of their own.
+    devices: &'a [AbsPath],
     /// Every existing path that a rule names.
     points: BTreeSet<AbsPath>,
     readable: Vec<AbsPath>,
@@ -206,7 +208,7 @@ struct Grants<'a> {
 }
 
 impl<'a> Grants<'a> {
-    fn new(rules: &'a RuleSet, host: &Host) -> Self {
+    fn new(rules: &'a RuleSet, host: &Host, devices: &'a [AbsPath]) -> Self {
         let named = rules.iter().filter_map(|rule| match &rule.pattern {
             Pattern::Subtree(path) => Some(path),
             Pattern::Glob(_) => None,
@@ -217,6 +219,7 @@ impl<'a> Grants<'a> {
         });
         Self {
             rules,
+            devices,
             points: points.collect(),
             readable: Vec::new(),
             writable: Vec::new(),
@@ -227,6 +230,9 @@ impl<'a> Grants<'a> {
 
     /// Grants what may be done at `path` and below it.
     fn add(&mut self, path: &AbsPath) {
+        if self.devices.contains(path) {
+            return;
+        }
         let below = self.below(path);
         // Its entries come and go with the processes; the mediator holds what is denied there.
         let changes = path.as_path() == Path::new("/proc");
@@ -322,7 +328,10 @@ fn clauses(
         partial(
             Clause::Devices,
             "Landlock and the mediator",
-            &["terminals that the user opens during the run can be opened"],
+            &[
+                "the names in /dev are the host's",
+                "terminals that the user opens during the run can be opened",
+            ],
         ),
         partial(Clause::Processes, "Landlock domain, subreaper", processes),
         full(Clause::Environment, "allowlist"),
@@ -352,7 +361,15 @@ fn clauses(
         full(Clause::Network, "open by policy")
     });
     if abi == 0 {
-        without_landlock(&mut reports);
+        lose(
+            &mut reports,
+            "Landlock",
+            "this kernel has no Landlock, or it is switched off",
+        );
+    }
+    if profile.seccomp.mode.value == SeccompMode::Logging {
+        // Here the filter is no second lock: the network and System V objects have no other.
+        lose(&mut reports, "seccomp filter", "refusals are only logged");
     }
     reports
 }
@@ -360,12 +377,14 @@ fn clauses(
 /// The first ABI with scopes.
 const SCOPES: u32 = 6;
 
-/// What rested on Landlock.
-fn without_landlock(reports: &mut [ClauseReport]) {
-    for report in reports {
-        if report.mechanism.contains("Landlock") {
-            report.enforcement = Enforcement::None;
-            report.gap = Some("this kernel has no Landlock, or it is switched off".to_owned());
-        }
+/// What rested on a mechanism that does not hold.
+fn lose(reports: &mut [ClauseReport], mechanism: &str, reason: &str) {
+    let rested = |report: &&mut ClauseReport| report.mechanism.contains(mechanism);
+    for report in reports.iter_mut().filter(rested) {
+        report.enforcement = Enforcement::None;
+        report.gap = Some(reason.to_owned());
     }
 }
+
+#[cfg(test)]
+mod tests;

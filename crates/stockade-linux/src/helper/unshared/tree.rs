@@ -7,35 +7,48 @@ use rustix::process::{Pid, Signal, getpid, getppid, kill_process, test_kill_proc
 
 use crate::sys;
 
+/// Ends everything below the supervisor, whose parent is outside the command's domain.
+pub(super) fn end_domain(parent_outside: Pid) {
+    if kill_domain(parent_outside) {
+        while sys::process::wait(-1, true).is_ok() {}
+    }
+    end_descendants();
+}
+
 /// Kills every process of the caller's Landlock domain and the domains inside it, in one step
 /// that no fork can outrun: `kill(-1)` reaches whatever the caller may signal, under one lock.
 ///
 /// That it may signal nothing else is tried first, on its own parent outside the domain, whom it
-/// could signal otherwise. Before ABI 6 there is no such scope, and this does nothing.
-pub(super) fn end_domain(parent_outside: Pid) {
+/// could signal otherwise. Before ABI 6 there is no such scope, and this does nothing: it would
+/// end all that the user runs.
+fn kill_domain(parent_outside: Pid) -> bool {
     let is_parent = getppid() == Some(parent_outside);
-    if is_parent && test_kill_process(parent_outside) == Err(rustix::io::Errno::PERM) {
-        // Nobody to signal is no failure.
-        let _ = sys::signal::kill_everybody_else();
-    }
+    let is_scoped = test_kill_process(parent_outside) == Err(rustix::io::Errno::PERM);
+    // An error means that there is nobody to signal.
+    is_parent && is_scoped && sys::signal::kill_everybody_else().is_ok()
 }
 
 /// Kills and reaps everything below the caller, a subreaper, until nothing is left.
 pub(super) fn end_descendants() {
-    loop {
-        let found = descendants();
-        if found.is_empty() {
-            return;
-        }
-        for pid in found {
+    // No child, nobody below: mostly so, and cheaper than looking at every process there is.
+    while has_children() {
+        for pid in descendants() {
             // Whoever ended meanwhile needs no signal.
             let _ = kill_process(pid, Signal::KILL);
         }
-        // Something was below, so there is a child, and it ends: what stood between comes up.
-        if sys::process::wait(-1, true).is_err() {
-            return;
+        // Some child ends now, and those that were below it come up.
+        let _ = sys::process::wait(-1, true);
+    }
+}
+
+/// Whether any child is left, once those that have ended are reaped.
+fn has_children() -> bool {
+    loop {
+        match sys::process::wait(-1, false) {
+            Ok(Some(_)) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
         }
-        while let Ok(Some(_)) = sys::process::wait(-1, false) {}
     }
 }
 
