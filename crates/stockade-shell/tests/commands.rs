@@ -34,7 +34,7 @@ fn find<'a>(script: &'a Script, name: &str) -> &'a stockade_shell::Command {
         .commands
         .iter()
         .find(|c| c.name() == Some(name))
-        .unwrap()
+        .unwrap_or_else(|| panic!("no {name}"))
 }
 
 #[test]
@@ -250,7 +250,11 @@ fn substitutions_link_to_their_commands() {
             .iter()
             .find(|c| c.name() != Some("curl"))
             .unwrap();
-        let ranges: Vec<_> = outer.words.iter().flat_map(|w| w.substitutions()).collect();
+        let ranges: Vec<_> = outer
+            .words
+            .iter()
+            .flat_map(stockade_shell::Word::substitutions)
+            .collect();
         assert_eq!(
             ranges,
             std::iter::once(0..1).collect::<Vec<_>>(),
