@@ -1,0 +1,137 @@
+//! What a URL or host name tells.
+
+use std::sync::OnceLock;
+
+/// The host of a URL, or of `host:port`, or of `user@host:path`.
+pub(crate) fn host_of(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let end = rest
+        .find(['/', '?', '#', '\\', ' ', '"', '\''])
+        .unwrap_or(rest.len());
+    let authority = &rest[..end];
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    if let Some(v6) = host.strip_prefix('[') {
+        return v6.split(']').next().filter(|host| !host.is_empty());
+    }
+    let host = if host.matches(':').count() == 1 {
+        host.split(':').next().unwrap_or(host)
+    } else {
+        host
+    };
+    (!host.is_empty()).then_some(host)
+}
+
+/// Whether the text is a URL.
+pub(crate) fn is_url(text: &str) -> bool {
+    let text = text.trim_start();
+    [
+        "http://", "https://", "ftp://", "ftps://", "ws://", "wss://", "tcp://", "sftp://",
+    ]
+    .iter()
+    .any(|scheme| {
+        text.get(..scheme.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(scheme))
+    })
+}
+
+/// A reason to distrust a URL or host: a collector of stolen data, a bare public address.
+pub(crate) fn suspicion(text: &str) -> Option<&'static str> {
+    let host = host_of(text)?.to_ascii_lowercase();
+    let after = text.to_ascii_lowercase();
+    let listed = table().iter().any(|(name, path)| {
+        let same = host == *name
+            || host
+                .strip_suffix(name)
+                .is_some_and(|head| head.ends_with('.'));
+        same && path.is_none_or(|path| after.contains(path))
+    });
+    if listed {
+        return Some("a host of the kind that collects data or hides who serves it");
+    }
+    if host.ends_with(".onion") || host.ends_with(".i2p") {
+        return Some("a hidden service");
+    }
+    if is_url(text) && is_public_address(&host) {
+        return Some("a bare address instead of a name");
+    }
+    None
+}
+
+/// Whether a host is this machine.
+pub(crate) fn is_local(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    matches!(
+        host.as_str(),
+        "localhost" | "::1" | "0.0.0.0" | "" | "host.docker.internal"
+    ) || host.starts_with("127.")
+        || host.ends_with(".localhost")
+        || host.ends_with(".local")
+        || host.ends_with(".internal")
+        || host.ends_with(".test")
+        || host.ends_with(".invalid")
+}
+
+/// A literal address that is not private, loopback or reserved for documents' own network.
+pub(crate) fn is_public_address(host: &str) -> bool {
+    match host.parse::<std::net::IpAddr>() {
+        Ok(std::net::IpAddr::V4(v4)) => {
+            !(v4.is_private()
+                || v4.is_loopback()
+                || v4.is_unspecified()
+                || v4.is_link_local()
+                || v4.is_broadcast())
+        }
+        Ok(std::net::IpAddr::V6(v6)) => {
+            let first = v6.segments()[0];
+            !(v6.is_loopback()
+                || v6.is_unspecified()
+                || first & 0xfe00 == 0xfc00
+                || first & 0xffc0 == 0xfe80)
+        }
+        Err(_) => false,
+    }
+}
+
+type Entry = (&'static str, Option<&'static str>);
+
+fn table() -> &'static [Entry] {
+    static TABLE: OnceLock<Vec<Entry>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        include_str!("../rules/hosts.list")
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.is_empty())
+            .map(|line| {
+                line.find('/')
+                    .map_or((line, None), |at| (&line[..at], Some(&line[at..])))
+            })
+            .collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_cut_out() {
+        assert_eq!(
+            host_of("https://me:pw@Example.com:443/x?y"),
+            Some("Example.com")
+        );
+        assert_eq!(host_of("example.com:80"), Some("example.com"));
+        assert_eq!(host_of("http://[::1]:80/"), Some("::1"));
+        assert_eq!(host_of(""), None);
+    }
+
+    #[test]
+    fn collectors_and_bare_addresses_are_suspect() {
+        assert!(suspicion("https://abc.oastify.com/x").is_some());
+        assert!(suspicion("https://discord.com/api/webhooks/1/x").is_some());
+        assert!(suspicion("https://discord.com/channels").is_none());
+        assert!(suspicion("http://8.8.4.4/x").is_some());
+        assert!(suspicion("http://192.168.1.1/x").is_none());
+        assert!(suspicion("https://notoastify.com/").is_none());
+        assert!(suspicion("https://github.com/a/b").is_none());
+    }
+}
