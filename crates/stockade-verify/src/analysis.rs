@@ -30,11 +30,11 @@ impl Analysis<'_> {
     pub(crate) fn run(&self, language: Language, text: &str, findings: &mut Findings) -> Vec<Span> {
         match language {
             Language::Bash => shell::judge(text, self, findings),
-            _ => Vec::new(),
+            _ => crate::program::judge(language, text, self, findings),
         }
     }
 
-    /// Judges code found inside other code.
+    /// Judges code found inside other code; whether it has errors.
     pub(crate) fn nested(
         &self,
         language: Nested,
@@ -42,14 +42,14 @@ impl Analysis<'_> {
         span: Span,
         base: Option<usize>,
         findings: &mut Findings,
-    ) {
+    ) -> bool {
         if self.depth >= DEEPEST {
             findings.add(
                 crate::rule::Rule::ObfuscatedText,
                 span,
                 "code within code within code, too deep to be read",
             );
-            return;
+            return true;
         }
         let inner_analysis = Analysis {
             verifier: self.verifier,
@@ -64,7 +64,9 @@ impl Analysis<'_> {
                 shell::judge_foreign(Some(language), code, &inner_analysis, &mut inner)
             }
         }
+        let errors = inner.has_errors();
         findings.absorb(inner, span, base);
+        errors
     }
 
     /// Judges the text of a shell command found in other code.

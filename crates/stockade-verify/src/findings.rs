@@ -90,6 +90,7 @@ impl Findings {
         }
     }
 
+    /// Whether any finding is an error.
     pub(crate) fn has_errors(&self) -> bool {
         self.items
             .iter()

@@ -7,6 +7,7 @@ mod hosts;
 mod language;
 mod lines;
 mod paths;
+mod program;
 mod result;
 mod rule;
 mod shell;

@@ -1,0 +1,51 @@
+//! Programs in Python, Go and JavaScript: lowered to one form, evaluated on what is known, judged by
+//! the library functions they reach.
+
+mod act;
+mod api;
+mod escapes;
+mod eval;
+mod fold;
+mod fold_go;
+mod fold_javascript;
+mod fold_python;
+mod gadget;
+mod ir;
+mod judge;
+mod names;
+mod python;
+mod tree;
+mod value;
+
+use crate::analysis::Analysis;
+use crate::findings::Findings;
+use crate::language::Language;
+use crate::result::Span;
+use crate::rule::Rule;
+
+use api::Dialect;
+
+/// Judges a program; where its comments are.
+pub(crate) fn judge(language: Language, text: &str, analysis: &Analysis<'_>, findings: &mut Findings) -> Vec<Span> {
+    let (dialect, program) = match language {
+        Language::Python => (Dialect::Python, python::lower(text)),
+        _ => return Vec::new(),
+    };
+    let Some(program) = program else {
+        findings.add(Rule::Unreadable, Span::new(0, text.len().min(80)), "the source took too long to parse");
+        return Vec::new();
+    };
+    let mut judge = judge::Judge::new(dialect, analysis, findings);
+    let complete = eval::Eval::new(dialect, &mut judge).run(&program);
+    judge.finish();
+    if let Some(span) = program.too_deep {
+        findings.add(Rule::Unreadable, span, "nested too deep to be analysed");
+    }
+    if !complete {
+        findings.notes.push("the program is too large: analysed in part".to_owned());
+    }
+    if program.broken && analysis.depth == 0 {
+        findings.notes.push("the source has syntax errors: analysed as far as it could be read".to_owned());
+    }
+    program.comments
+}
