@@ -39,13 +39,7 @@ pub(crate) fn is_url(text: &str) -> bool {
 pub(crate) fn suspicion(text: &str) -> Option<&'static str> {
     let host = host_of(text)?.to_ascii_lowercase();
     let after = text.to_ascii_lowercase();
-    let listed = table().iter().any(|(name, path)| {
-        let same = host == *name
-            || host
-                .strip_suffix(name)
-                .is_some_and(|head| head.ends_with('.'));
-        same && path.is_none_or(|path| after.contains(path))
-    });
+    let listed = table().iter().any(|entry| entry.matches(&host, &after));
     if listed {
         return Some("a host of the kind that collects data or hides who serves it");
     }
@@ -56,6 +50,19 @@ pub(crate) fn suspicion(text: &str) -> Option<&'static str> {
         return Some("a bare address instead of a name");
     }
     None
+}
+
+/// A reason to distrust a text that is a URL or host name: it is a collector's. Shorteners, paste
+/// bins and tunnels have honest uses in texts and are left to [`suspicion`].
+pub(crate) fn collector(text: &str) -> Option<&'static str> {
+    let text = text.trim();
+    if text.len() > 512 || text.contains(' ') || !text.contains('.') {
+        return None;
+    }
+    let host = host_of(text)?.to_ascii_lowercase();
+    let lower = text.to_ascii_lowercase();
+    let found = table().iter().any(|entry| entry.collector && entry.matches(&host, &lower));
+    found.then_some("a host that collects data sent to it")
 }
 
 /// Whether a host is this machine.
@@ -93,19 +100,38 @@ pub(crate) fn is_public_address(host: &str) -> bool {
     }
 }
 
-type Entry = (&'static str, Option<&'static str>);
+struct Entry {
+    name: &'static str,
+    path: Option<&'static str>,
+    /// Serves nothing else than collecting.
+    collector: bool,
+}
+
+impl Entry {
+    fn matches(&self, host: &str, text: &str) -> bool {
+        let same = host == self.name || host.strip_suffix(self.name).is_some_and(|head| head.ends_with('.'));
+        same && self.path.is_none_or(|path| text.contains(path))
+    }
+}
 
 fn table() -> &'static [Entry] {
     static TABLE: OnceLock<Vec<Entry>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        include_str!("../rules/hosts.list")
-            .lines()
-            .filter(|line| !line.starts_with('#') && !line.is_empty())
-            .map(|line| {
-                line.find('/')
-                    .map_or((line, None), |at| (&line[..at], Some(&line[at..])))
-            })
-            .collect()
+        let mut collector = false;
+        let mut out = Vec::new();
+        for line in include_str!("../rules/hosts.list").lines() {
+            match line {
+                "[collectors]" => collector = true,
+                "[others]" => collector = false,
+                "" => {}
+                line if line.starts_with('#') => {}
+                line => {
+                    let (name, path) = line.find('/').map_or((line, None), |at| (&line[..at], Some(&line[at..])));
+                    out.push(Entry { name, path, collector });
+                }
+            }
+        }
+        out
     })
 }
 

@@ -35,9 +35,14 @@ impl Judge<'_> {
                 result.with(Taint::OUTPUT)
             }
             "argv-path" => {
-                let rest = args.positional.get(entry.at + 1).and_then(Value::as_list).unwrap_or_default();
                 let mut words: Vec<Value> = arg.cloned().into_iter().collect();
-                words.extend(rest.iter().skip(1).cloned());
+                match args.positional.get(entry.at + 1) {
+                    Some(rest) => match rest.as_list() {
+                        Some(rest) => words.extend(rest.iter().skip(1).cloned()),
+                        None => words.push(Value::unknown(rest.taint)),
+                    },
+                    None => {}
+                }
                 self.argv(path, Some(&Value::list(words)), args, span);
                 result.with(Taint::OUTPUT)
             }
@@ -50,6 +55,15 @@ impl Judge<'_> {
                     self.argv(path, Some(&Value::list(words)), args, span);
                 }
                 result.with(Taint::OUTPUT)
+            }
+            "go-cmd" => {
+                let mut words: Vec<Value> = args.named("Path").cloned().into_iter().collect();
+                let rest = args.named("Args").and_then(Value::as_list).unwrap_or_default();
+                words.extend(rest.iter().skip(1).cloned());
+                if !words.is_empty() {
+                    self.argv(path, Some(&Value::list(words)), args, span);
+                }
+                result
             }
             "code" => {
                 self.code(path, arg, span);
@@ -251,6 +265,12 @@ impl Judge<'_> {
                 }
                 result
             }
+            "serialize" => {
+                if args.all().any(|value| matches!(value.as_api(), Some("process.env" | "os.environ"))) {
+                    self.findings.add(Rule::Exfiltration, span, format!("`{path}` packs the whole environment"));
+                }
+                result
+            }
             "watch" => {
                 self.findings.add(Rule::Surveillance, span, format!("`{path}` records what the user does"));
                 result
@@ -371,6 +391,10 @@ impl Judge<'_> {
             return;
         }
         let program_taint = program.deep_taint();
+        let nameless = program.is_unknown() && program_taint.has(Taint::UNBOUND) && !program_taint.has(Taint::PARAM);
+        if nameless {
+            return self.findings.add(Rule::ExecProcess, span, format!("`{path}` starts a program that the file does not name"));
+        }
         if program.exact().is_none() && program_taint.has(OUTSIDE | Taint::SOCKET | Taint::DOWNLOADED | Taint::DECODED) {
             return self.unknown_program(path, program_taint, span);
         }
@@ -413,6 +437,10 @@ impl Judge<'_> {
     fn runs_downloaded(&mut self, program: &str, span: Span) {
         let name = program.trim_start_matches("./");
         let known = self.downloaded.iter().any(|path| path.trim_start_matches("./") == name);
+        let dropped = ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|place| name.starts_with(place)) && self.executable.contains(name);
+        if dropped && !known {
+            self.findings.add(Rule::DownloadRun, span, format!("runs {name}, which it made executable itself"));
+        }
         if known && !name.is_empty() {
             self.findings.add(Rule::DownloadRun, span, format!("runs {name}, which was downloaded").replace(UNKNOWN, "…"));
         }

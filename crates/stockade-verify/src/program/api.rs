@@ -53,6 +53,11 @@ impl Dialect {
         self.table().entries.contains_key(path)
     }
 
+    /// Whether a module is in the table.
+    pub(crate) fn has_module(self, path: &str) -> bool {
+        self.table().roots.contains(path.split('.').next().unwrap_or(path)) || path == "os/exec"
+    }
+
     /// A name that the file does not define.
     pub(crate) fn global(self, name: &str) -> Value {
         let table = self.table();
@@ -134,6 +139,12 @@ pub(crate) fn by_name(name: &str) -> Taint {
     }
     if ["decoded", "decrypted", "deobf", "unpacked", "payload", "shellcode", "obfuscat"].iter().any(|word| lower.contains(word)) || lower == "sdec" {
         return Taint::DECODED;
+    }
+    if lower.starts_with("resp") || lower == "download" || lower == "downloaded" {
+        return Taint::DOWNLOADED;
+    }
+    if lower == "conn" || lower.starts_with("sock") {
+        return Taint::SOCKET;
     }
     Taint::NONE
 }

@@ -37,6 +37,8 @@ pub(crate) struct Eval<'j, 'a> {
     iterations: usize,
     calls: usize,
     returned: Vec<Value>,
+    /// Names may be defined in files that are not here.
+    open_ended: bool,
     /// Depth of loops without a known end.
     pub(crate) endless: usize,
 }
@@ -53,6 +55,7 @@ impl<'j, 'a> Eval<'j, 'a> {
             iterations: 0,
             calls: 0,
             returned: Vec::new(),
+            open_ended: false,
             endless: 0,
         }
     }
@@ -60,6 +63,7 @@ impl<'j, 'a> Eval<'j, 'a> {
     /// Looks at a whole program; whether it was looked at to the end.
     pub(crate) fn run(&mut self, program: &Program) -> bool {
         names::defined(&program.body, &mut self.defined);
+        self.open_ended = !program.fragment && self.dialect == Dialect::Go;
         self.body(&program.body);
         self.steps < STEPS
     }
@@ -209,7 +213,6 @@ impl<'j, 'a> Eval<'j, 'a> {
     fn assign(&mut self, target: &Target, value: Value) {
         match target {
             Target::Name(name) => {
-                self.judge.assigned(name, &value);
                 self.bind(name.clone(), value);
             }
             Target::Attr(base, attr) => {
@@ -292,7 +295,12 @@ impl<'j, 'a> Eval<'j, 'a> {
         if self.defined.contains(name) {
             return Value::UNKNOWN;
         }
-        self.dialect.global(name)
+        let mut value = self.dialect.global(name);
+        let elsewhere = self.starred.iter().any(|module| !self.dialect.has_module(module));
+        if self.open_ended || elsewhere {
+            value.taint = value.taint.without(Taint::UNBOUND | Taint::DECODED);
+        }
+        value
     }
 
     pub(crate) fn expr(&mut self, expr: &Expr) -> Value {
@@ -300,7 +308,10 @@ impl<'j, 'a> Eval<'j, 'a> {
             return Value::UNKNOWN;
         }
         match &expr.kind {
-            ExprKind::Text(text) => Value::of(Kind::Text(text.clone())),
+            ExprKind::Text(text) => {
+                self.judge.literal(text, expr.span);
+                Value::of(Kind::Text(text.clone()))
+            }
             ExprKind::Int(int) => Value::of(Kind::Int(*int)),
             ExprKind::Bool(flag) => Value::of(Kind::Bool(*flag)),
             ExprKind::Name(name) => self.name(name, expr.span),
@@ -526,6 +537,9 @@ impl<'j, 'a> Eval<'j, 'a> {
                 return self.invoke(&inner.0, &whole, span, functions);
             }
             Kind::Api(path) => {
+                if let Some(value) = super::fold::applied(self, callee, path, args, span) {
+                    return value;
+                }
                 if let Some(value) = super::fold::call(self, path, args, span) {
                     let indirect = callee.indirect;
                     self.judge.folded(path, args, &value, span, indirect);

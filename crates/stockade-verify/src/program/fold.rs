@@ -19,6 +19,17 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
     }
 }
 
+/// `f.call(…)`, `f.apply(…)`, `f.bind(…)` of a library function: the call itself, as indirect as the
+/// lookup was.
+pub(crate) fn applied(eval: &mut Eval<'_, '_>, callee: &Value, path: &str, args: &Args, span: Span) -> Option<Value> {
+    if eval.dialect != Dialect::JavaScript {
+        return None;
+    }
+    let (base, name) = path.rsplit_once('.')?;
+    let base = Value { kind: Kind::Api(base.into()), taint: callee.taint, indirect: callee.indirect };
+    fold_javascript::applied(eval, &base, name, args, span)
+}
+
 /// A method of a value that is not an API.
 pub(crate) fn method(eval: &mut Eval<'_, '_>, base: &Value, name: &str, args: &Args, span: Span) -> Option<Value> {
     let folded = match eval.dialect {

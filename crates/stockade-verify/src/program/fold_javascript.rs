@@ -107,11 +107,11 @@ fn member_call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span) -> 
         found.indirect = true;
         return Some(if name == "filter" { Value::list(vec![found]) } else { found });
     }
-    applied(eval, &Value::api(base), name, args, span)
+    None
 }
 
 /// `f.call(…)`, `f.apply(…)`, `f.bind(…)`.
-fn applied(eval: &mut Eval<'_, '_>, base: &Value, name: &str, args: &Args, span: Span) -> Option<Value> {
+pub(crate) fn applied(eval: &mut Eval<'_, '_>, base: &Value, name: &str, args: &Args, span: Span) -> Option<Value> {
     let rest = args.positional.get(1..).unwrap_or_default().to_vec();
     match name {
         "call" => Some(eval.invoke(base, &Args { positional: rest, named: Vec::new() }, span, &[])),

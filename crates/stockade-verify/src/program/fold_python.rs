@@ -187,6 +187,7 @@ pub(crate) fn method(eval: &mut Eval<'_, '_>, base: &Value, name: &str, args: &A
                 "join" => Some(join(text, &elements(first?)?)),
                 "decode" | "encode" => {
                     let encoding = args.get(0, "encoding").and_then(Value::exact).unwrap_or("utf-8");
+                    eval.judge.code_page(encoding, text.len(), span);
                     codec(base, encoding).or_else(|| Some(base.clone()))
                 }
                 "format" => Some(format(text, args)),

@@ -145,6 +145,8 @@ pub(crate) struct Program {
     pub(crate) comments: Vec<Span>,
     /// Syntax errors were met.
     pub(crate) broken: bool,
+    /// A piece of a file, not a whole one.
+    pub(crate) fragment: bool,
     /// Something was nested too deep to be read.
     pub(crate) too_deep: Option<Span>,
 }

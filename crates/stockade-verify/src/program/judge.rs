@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::api::{Dialect, Entry};
 use super::gadget;
 use super::ir::{Expr, Text};
+use super::payload;
 use super::value::{Args, Kind, Taint, Value};
 use crate::analysis::{Analysis, Nested};
 use crate::files::{Deletion, Files, Speaker, Writing};
@@ -28,6 +29,8 @@ pub(crate) struct Judge<'a> {
     /// Files that received what was downloaded.
     pub(super) downloaded: HashSet<Text>,
     pub(super) reported_modules: HashSet<Text>,
+    /// Files that were made executable.
+    pub(super) executable: HashSet<Text>,
 }
 
 /// What the program was seen to do, for judging the whole.
@@ -51,6 +54,7 @@ impl<'a> Judge<'a> {
             seen: Seen::default(),
             downloaded: HashSet::new(),
             reported_modules: HashSet::new(),
+            executable: HashSet::new(),
         }
     }
 
@@ -80,6 +84,7 @@ impl<'a> Judge<'a> {
                 "C" => Some("calls C"),
                 "syscall" => Some("makes raw system calls"),
                 "plugin" => Some("loads native code"),
+                "//go:linkname" => Some("reaches another package's private names"),
                 "golang.org/x/sys/unix" => Some("makes raw system calls"),
                 _ => None,
             },
@@ -265,9 +270,24 @@ impl<'a> Judge<'a> {
         }
     }
 
-    pub(crate) fn assigned(&mut self, _name: &str, value: &Value) {
-        if let Some(text) = value.exact() {
-            let _ = text;
+    /// A text in the source: hosts and commands that no ordinary program names.
+    pub(crate) fn literal(&mut self, text: &str, span: Span) {
+        if text.len() < 8 || text.len() > 8192 {
+            return;
+        }
+        if let Some(reason) = hosts::collector(text) {
+            self.findings.add(Rule::NetworkHost, span, format!("names {reason}"));
+        }
+        if let Some((rule, what)) = payload::recognise(text) {
+            self.findings.add(rule, span, format!("holds {what}"));
+        }
+    }
+
+    /// Text decoded from a code page that serves to hide it.
+    pub(crate) fn code_page(&mut self, name: &str, length: usize, span: Span) {
+        let odd = ["cp037", "cp273", "cp424", "cp500", "cp875", "cp1026", "cp1140"];
+        if length > 16 && odd.contains(&name.to_ascii_lowercase().as_str()) {
+            self.findings.add(Rule::ObfuscatedText, span, format!("decodes text from {name}"));
         }
     }
 
@@ -320,8 +340,12 @@ impl<'a> Judge<'a> {
 
     pub(super) fn chmod(&mut self, path: &str, mode: Option<&Value>, span: Span) {
         let Some(bits) = mode.and_then(Value::as_int) else {
+            self.executable.insert(path.into());
             return;
         };
+        if bits & 0o111 != 0 {
+            self.executable.insert(path.into());
+        }
         if bits & 0o4000 != 0 {
             self.findings.add(Rule::FileMode, span, format!("makes {path} run with its owner's rights"));
         } else if bits & 0o1002 == 0o2 {

@@ -10,9 +10,13 @@ mod fold_go;
 mod fold_javascript;
 mod fold_python;
 mod gadget;
+mod go;
 mod ir;
+mod javascript;
 mod judge;
+mod mangled;
 mod names;
+mod payload;
 mod python;
 mod tree;
 mod value;
@@ -29,7 +33,10 @@ use api::Dialect;
 pub(crate) fn judge(language: Language, text: &str, analysis: &Analysis<'_>, findings: &mut Findings) -> Vec<Span> {
     let (dialect, program) = match language {
         Language::Python => (Dialect::Python, python::lower(text)),
-        _ => return Vec::new(),
+        Language::Go => (Dialect::Go, go::lower(text)),
+        Language::JavaScript => (Dialect::JavaScript, javascript::lower(text)),
+        Language::TypeScript => (Dialect::JavaScript, javascript::lower_typescript(text)),
+        Language::Bash => return Vec::new(),
     };
     let Some(program) = program else {
         findings.add(Rule::Unreadable, Span::new(0, text.len().min(80)), "the source took too long to parse");
@@ -38,6 +45,7 @@ pub(crate) fn judge(language: Language, text: &str, analysis: &Analysis<'_>, fin
     let mut judge = judge::Judge::new(dialect, analysis, findings);
     let complete = eval::Eval::new(dialect, &mut judge).run(&program);
     judge.finish();
+    mangled::judge(text, judge.findings);
     if let Some(span) = program.too_deep {
         findings.add(Rule::Unreadable, span, "nested too deep to be analysed");
     }

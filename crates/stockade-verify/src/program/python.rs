@@ -16,7 +16,7 @@ pub(crate) fn lower(text: &str) -> Option<Program> {
     let mut lowering = Lowering { source: Source::new(text), comments: Vec::new() };
     lowering.source.broken = root.has_error();
     let body = lowering.block(root);
-    Some(Program { body, comments: lowering.comments, broken: lowering.source.broken, too_deep: lowering.source.too_deep })
+    Some(Program { body, comments: lowering.comments, broken: lowering.source.broken, fragment: false, too_deep: lowering.source.too_deep })
 }
 
 struct Lowering<'t> {
