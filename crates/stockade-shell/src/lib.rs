@@ -37,7 +37,7 @@ mod wrappers;
 pub use fold::{base64, hex};
 pub use model::{
     Assignment, Command, CommandId, Embedded, Function, Hole, HoleKind, Language, Pipeline, Place,
-    Problem, ProblemKind, Redirect, RedirectOp, Script, Span, Stdin, Word,
+    Problem, ProblemKind, Redirect, RedirectOp, Script, Span, Stdin, Word, WrittenFile,
 };
 pub use wrappers::is_shell;
 

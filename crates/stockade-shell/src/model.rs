@@ -35,6 +35,8 @@ pub struct Script {
     pub functions: Vec<Function>,
     /// Code in other languages given to an interpreter (`python -c`, a here-document to `node`).
     pub embedded: Vec<Embedded>,
+    /// Files that the script writes with known text.
+    pub files: Vec<WrittenFile>,
     /// Comments, `#` included.
     pub comments: Vec<Span>,
     /// What could not be read, in source order. Empty means that everything was understood.
@@ -284,6 +286,18 @@ pub struct Embedded {
     pub code: Word,
     /// The interpreter's command.
     pub command: CommandId,
+}
+
+/// A file written with text that is known.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WrittenFile {
+    /// Its path as written.
+    pub path: String,
+    /// The text, as far as it was written so far.
+    pub text: Word,
+    /// The command that writes.
+    pub span: Span,
 }
 
 /// Languages that commands commonly carry inside.

@@ -10,7 +10,7 @@ use crate::fold;
 use crate::lex::Origin;
 use crate::model::{
     Assignment, Command, CommandId, Embedded, Function, HoleKind, Pipeline, Place, Problem,
-    ProblemKind, Redirect, RedirectOp, Script, Span, Stdin, Word,
+    ProblemKind, Redirect, RedirectOp, Script, Span, Stdin, Word, WrittenFile,
 };
 use crate::parse::Parser;
 use crate::wrappers::{self, Inner};
@@ -627,6 +627,12 @@ impl<'a> Reader<'a> {
             if word.text.len() + text.len() < self.limits.nested_bytes {
                 word.text.push_str(&text);
                 word.span = span;
+                let file = WrittenFile {
+                    path: path.clone(),
+                    text: word.clone(),
+                    span: command.span,
+                };
+                self.script.files.push(file);
                 self.files.insert(path, word);
             }
         }

@@ -237,14 +237,8 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
             );
         }
         "find" | "gfind" | "fd" | "fdfind" => out.extend(find_exec(args)),
-        "parallel" => {
-            let end = args
-                .iter()
-                .position(|word| word.text.starts_with(":::"))
-                .unwrap_or(args.len());
-            let start = skip_options(args, "jISNLnPadD", &[]);
-            push_shell(&mut out, args.get(start..end).unwrap_or_default());
-        }
+        "parallel" => out.extend(parallel(args, stdin)),
+        "xargs" | "gxargs" => out.extend(xargs(name, args, stdin)),
         "watch" => push_shell(&mut out, &args[skip_options(args, "n", &["--interval"])..]),
         "ssh" | "mosh" | "autossh" => {
             let start = skip_options(args, "bcDEeFIiJLlmOopQRSWw", &[]) + 1;
@@ -301,6 +295,118 @@ fn push_stdin(out: &mut Vec<Inner>, language: Language, stdin: &Stdin) {
     if let Stdin::Text(text) = stdin {
         out.push(Inner::Code(language, text.clone()));
     }
+}
+
+/// Most commands made from one list of arguments.
+const MOST_EXPANDED: usize = 16;
+
+/// `xargs command`, with the words of a known input added or put in the place of `{}`.
+fn xargs(name: &str, args: &[Word], stdin: &Stdin) -> Vec<Inner> {
+    let Some(Inner::Words(command)) = prefixed(name, args) else {
+        return Vec::new();
+    };
+    let Stdin::Text(input) = stdin else {
+        return vec![Inner::Words(command)];
+    };
+    let inputs: Vec<Word> = split(input);
+    if inputs.is_empty() {
+        return vec![Inner::Words(command)];
+    }
+    let replaced = args
+        .iter()
+        .find_map(|word| word.text.strip_prefix("-I"))
+        .map(|rest| if rest.is_empty() { "{}" } else { rest });
+    match replaced {
+        Some(mark) => inputs
+            .iter()
+            .take(MOST_EXPANDED)
+            .map(|input| Inner::Words(substitute(&command, mark, input)))
+            .collect(),
+        None => {
+            let mut words = command;
+            words.extend(inputs.into_iter().take(256));
+            vec![Inner::Words(words)]
+        }
+    }
+}
+
+/// `parallel command ::: arguments`, or with arguments on standard input.
+fn parallel(args: &[Word], stdin: &Stdin) -> Vec<Inner> {
+    let end = args
+        .iter()
+        .position(|word| word.text.starts_with(":::"))
+        .unwrap_or(args.len());
+    let start = skip_options(
+        &args[..end],
+        "jISNLnPadD",
+        &["--results", "--jobs", "--joblog", "--delay", "--timeout"],
+    );
+    let command = args.get(start..end).unwrap_or_default();
+    let mut inputs: Vec<Word> = args
+        .get(end..)
+        .unwrap_or_default()
+        .iter()
+        .filter(|word| !word.text.starts_with(":::"))
+        .cloned()
+        .collect();
+    if let Stdin::Text(text) = stdin {
+        inputs.extend(split(text));
+    }
+    if inputs.is_empty() {
+        return if command.is_empty() {
+            Vec::new()
+        } else {
+            vec![Inner::Shell(join(command))]
+        };
+    }
+    let made = inputs.iter().take(MOST_EXPANDED).map(|input| {
+        if command.is_empty() {
+            return Inner::Shell(input.clone());
+        }
+        Inner::Words(substitute(command, "{}", input))
+    });
+    made.collect()
+}
+
+/// A command with `mark` replaced by a word, or the word added if there is no mark.
+fn substitute(command: &[Word], mark: &str, input: &Word) -> Vec<Word> {
+    let mut found = false;
+    let mut words: Vec<Word> = command
+        .iter()
+        .map(|word| match word.text.find(mark) {
+            Some(at) if word.literal().is_some() => {
+                found = true;
+                let head = Word {
+                    text: word.text[..at].to_owned(),
+                    span: word.span,
+                    ..Word::default()
+                };
+                let tail = Word {
+                    text: word.text[at + mark.len()..].to_owned(),
+                    ..Word::default()
+                };
+                concat(concat(head, input), &tail)
+            }
+            _ => word.clone(),
+        })
+        .collect();
+    if !found {
+        words.push(input.clone());
+    }
+    words
+}
+
+/// A text's words, split at blanks, if all of it is known.
+fn split(text: &Word) -> Vec<Word> {
+    let Some(known) = text.literal() else {
+        return Vec::new();
+    };
+    let word = |part: &str| Word {
+        text: part.to_owned(),
+        span: text.span,
+        ..Word::default()
+    };
+    known.split_whitespace().map(word).collect()
 }
 
 /// `$SUDO rm -rf /`: an unknown name may be empty or a wrapper, and then the next word runs.
@@ -364,6 +470,9 @@ fn prefixed(name: &str, args: &[Word]) -> Option<Inner> {
         return None;
     }
     let mut at = skip_options(args, prefix.short, prefix.long);
+    if name == "env" && args.get(at).is_some_and(|word| word.text == "-") {
+        at += 1;
+    }
     if prefix.assignments {
         at += args[at..]
             .iter()

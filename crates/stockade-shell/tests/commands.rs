@@ -153,6 +153,12 @@ fn wrappers_are_taken_off() {
     runs("cat <<EOF | bash\nrm -rf $HOME\nEOF", "rm|-rf|$HOME");
     runs("bash <<< 'rm x'", "rm|x");
     runs("f() { rm -rf \"$1\"; }; f /", "rm|-rf|/");
+    runs("echo / | xargs rm -rf", "rm|-rf|/");
+    runs("echo a / | xargs -I{} rm -rf {}/x", "rm|-rf|//x");
+    runs("parallel rm -rf {} ::: /a /", "rm|-rf|/");
+    runs("parallel bash -c 'rm -rf {}' ::: build /", "rm|-rf|/");
+    runs("echo / | parallel busybox rm -rf", "rm|-rf|/");
+    runs("env - rm x", "rm|x");
     assert!(!commands("command -v rm").contains(&"rm".to_owned()));
     assert!(!commands("git log --grep sudo").contains(&"sudo".to_owned()));
     assert!(
@@ -205,6 +211,17 @@ fn other_languages_are_handed_out() {
     );
     assert!(embedded("python3 script.py < input").is_empty());
     assert!(embedded("python3 -m pytest -c x").is_empty());
+}
+
+#[test]
+fn written_files_are_listed() {
+    let script = parse("cat > a.py <<'E'\nimport os\nE\necho 'x' | tee b ");
+    let files: Vec<_> = script
+        .files
+        .iter()
+        .map(|f| (f.path.as_str(), f.text.text.as_str()))
+        .collect();
+    assert_eq!(files, [("a.py", "import os\n"), ("b", "x\n")]);
 }
 
 #[test]

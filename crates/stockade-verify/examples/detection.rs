@@ -71,9 +71,7 @@ fn main() -> ExitCode {
         let mut scores: BTreeMap<String, Score> = BTreeMap::new();
         for row in rows {
             let language = row.lang.as_deref().and_then(Language::from_name);
-            let language = language
-                .or_else(|| Language::from_content(&row.code))
-                .unwrap_or(Language::Bash);
+            let language = language.unwrap_or(Language::Bash);
             let result = verifier.verify_as(&row.code, language);
             for key in [
                 format!("  {} {}", row.source, language.as_str()),

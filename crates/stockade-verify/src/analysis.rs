@@ -15,7 +15,8 @@ const DEEPEST: usize = 6;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Nested {
     Full(Language),
-    Foreign(Foreign),
+    /// A language without a grammar here, if it is known which.
+    Foreign(Option<Foreign>),
 }
 
 /// A verification in progress.
@@ -61,7 +62,7 @@ impl Analysis<'_> {
                 inner_analysis.run(language, code, &mut inner);
             }
             Nested::Foreign(language) => {
-                shell::judge_foreign(Some(language), code, &inner_analysis, &mut inner)
+                shell::judge_foreign(language, code, &inner_analysis, &mut inner)
             }
         }
         let errors = inner.has_errors();

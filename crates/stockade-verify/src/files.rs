@@ -77,9 +77,10 @@ impl Files<'_> {
         if kinds.contains(&Kind::Trace) {
             return findings.add(Rule::TraceRemoval, span, format!("deletes {shown}"));
         }
+        let administers = self.speaker == Speaker::Shell && how == Deletion::File;
         let precious = kinds.iter().any(|kind| {
-            matches!(kind, Kind::Base | Kind::Credential | Kind::Kernel)
-                || kind.persists().is_some()
+            matches!(kind, Kind::Credential | Kind::Account | Kind::Kernel)
+                || !administers && (*kind == Kind::Base || kind.persists().is_some())
         });
         match place.root {
             Root::Inside if tree && place.path.is_empty() => {
@@ -174,9 +175,14 @@ impl Files<'_> {
         if kinds.contains(&Kind::Trace) && how == Writing::Replace {
             return findings.add(Rule::TraceRemoval, span, format!("overwrites {shown}"));
         }
+        let program_directory = self.speaker == Speaker::Shell
+            && !kinds
+                .iter()
+                .any(|kind| matches!(kind, Kind::Credential | Kind::Account));
         if kinds
             .iter()
             .any(|kind| matches!(kind, Kind::Base | Kind::Credential))
+            && !program_directory
         {
             return findings.add(
                 Rule::FileWrite,

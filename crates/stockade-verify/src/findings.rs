@@ -90,6 +90,15 @@ impl Findings {
         }
     }
 
+    /// Turns errors of some rules into warnings.
+    pub(crate) fn soften(&mut self, rules: &[Rule]) {
+        for finding in &mut self.items {
+            if rules.contains(&finding.rule) {
+                finding.severity = Severity::Warning;
+            }
+        }
+    }
+
     /// Whether any finding is an error.
     pub(crate) fn has_errors(&self) -> bool {
         self.items

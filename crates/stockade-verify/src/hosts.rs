@@ -61,8 +61,22 @@ pub(crate) fn collector(text: &str) -> Option<&'static str> {
     }
     let host = host_of(text)?.to_ascii_lowercase();
     let lower = text.to_ascii_lowercase();
-    let found = table().iter().any(|entry| entry.collector && entry.matches(&host, &lower));
+    let found = table()
+        .iter()
+        .any(|entry| entry.collector && entry.matches(&host, &lower));
     found.then_some("a host that collects data sent to it")
+}
+
+/// Whether a URL is that of a cloud's metadata service, which gives out credentials.
+pub(crate) fn is_metadata(text: &str) -> bool {
+    let hosts = [
+        "169.254.169.254",
+        "metadata.google.internal",
+        "100.100.100.200",
+        "fd00:ec2::254",
+        "169.254.170.2",
+    ];
+    host_of(text).is_some_and(|host| hosts.contains(&host))
 }
 
 /// Whether a host is this machine.
@@ -109,7 +123,10 @@ struct Entry {
 
 impl Entry {
     fn matches(&self, host: &str, text: &str) -> bool {
-        let same = host == self.name || host.strip_suffix(self.name).is_some_and(|head| head.ends_with('.'));
+        let same = host == self.name
+            || host
+                .strip_suffix(self.name)
+                .is_some_and(|head| head.ends_with('.'));
         same && self.path.is_none_or(|path| text.contains(path))
     }
 }
@@ -126,8 +143,14 @@ fn table() -> &'static [Entry] {
                 "" => {}
                 line if line.starts_with('#') => {}
                 line => {
-                    let (name, path) = line.find('/').map_or((line, None), |at| (&line[..at], Some(&line[at..])));
-                    out.push(Entry { name, path, collector });
+                    let (name, path) = line
+                        .find('/')
+                        .map_or((line, None), |at| (&line[..at], Some(&line[at..])));
+                    out.push(Entry {
+                        name,
+                        path,
+                        collector,
+                    });
                 }
             }
         }

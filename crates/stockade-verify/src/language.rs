@@ -73,7 +73,7 @@ impl Language {
         let start = text.trim_start_matches('\u{feff}');
         if let Some(line) = start.strip_prefix("#!") {
             let line = line.lines().next().unwrap_or_default();
-            let mut words = line.split([' ', '\t', '/']).filter(|word| !word.is_empty());
+            let words = line.split([' ', '\t', '/']).filter(|word| !word.is_empty());
             return words.rev().find_map(|word| {
                 let stem = word.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
                 match stem {

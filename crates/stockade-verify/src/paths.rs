@@ -17,6 +17,7 @@ pub(crate) enum Kind {
     GitHook,
     Kernel,
     Preload,
+    Public,
     ShellRc,
     Sink,
     Socket,
@@ -37,6 +38,7 @@ impl Kind {
             "git-hook" => Self::GitHook,
             "kernel" => Self::Kernel,
             "preload" => Self::Preload,
+            "public" => Self::Public,
             "shell-rc" => Self::ShellRc,
             "sink" => Self::Sink,
             "socket" => Self::Socket,
@@ -162,22 +164,21 @@ impl Place {
 
     /// What the tables say.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
-        let table = table();
         let last = self.path.rsplit('/').next().unwrap_or_default();
         let mut kinds = Vec::new();
-        for entry in table {
+        for entry in table() {
             if !kinds.contains(&entry.kind) && entry.matches(&self.path, last) {
                 kinds.push(entry.kind);
             }
+        }
+        if kinds.contains(&Kind::Public) {
+            kinds.retain(|kind| *kind != Kind::Credential);
         }
         kinds
     }
 
     pub(crate) fn is(&self, kind: Kind) -> bool {
-        let last = self.path.rsplit('/').next().unwrap_or_default();
-        table()
-            .iter()
-            .any(|entry| entry.kind == kind && entry.matches(&self.path, last))
+        self.kinds().contains(&kind)
     }
 
     /// Whether the place is one of `allowed` or below it; patterns of the verifier's own lists.
@@ -399,6 +400,7 @@ mod tests {
         assert!(kinds("/usr").contains(&Kind::System));
         assert!(!kinds("/usr/share/x").contains(&Kind::System));
         assert!(kinds("/usr/bin/x").contains(&Kind::Base));
+        assert!(!kinds("~/.ssh/known_hosts").contains(&Kind::Credential));
         assert_eq!(kinds("/tmp/x"), []);
         assert_eq!(kinds("notes.txt"), []);
         assert_eq!(kinds("/dev/null"), [Kind::Sink]);

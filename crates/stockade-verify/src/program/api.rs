@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-use super::value::{Kind, Taint, Value};
+use super::value::{Taint, Value};
 
 /// A language family as the evaluator knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,17 @@ struct Table {
 }
 
 /// Python modules whose members re-export others: `random._os` is `os`.
-const REEXPORTED: &[&str] = &["os", "sys", "subprocess", "socket", "shutil", "builtins", "importlib", "pty", "ctypes"];
+const REEXPORTED: &[&str] = &[
+    "os",
+    "sys",
+    "subprocess",
+    "socket",
+    "shutil",
+    "builtins",
+    "importlib",
+    "pty",
+    "ctypes",
+];
 
 impl Dialect {
     fn table(self) -> &'static Table {
@@ -38,7 +48,9 @@ impl Dialect {
         static GO: OnceLock<Table> = OnceLock::new();
         match self {
             Self::Python => PYTHON.get_or_init(|| read(include_str!("../../rules/python.list"))),
-            Self::JavaScript => JAVASCRIPT.get_or_init(|| read(include_str!("../../rules/javascript.list"))),
+            Self::JavaScript => {
+                JAVASCRIPT.get_or_init(|| read(include_str!("../../rules/javascript.list")))
+            }
             Self::Go => GO.get_or_init(|| read(include_str!("../../rules/go.list"))),
         }
     }
@@ -55,7 +67,10 @@ impl Dialect {
 
     /// Whether a module is in the table.
     pub(crate) fn has_module(self, path: &str) -> bool {
-        self.table().roots.contains(path.split('.').next().unwrap_or(path)) || path == "os/exec"
+        self.table()
+            .roots
+            .contains(path.split('.').next().unwrap_or(path))
+            || path == "os/exec"
     }
 
     /// A name that the file does not define.
@@ -73,7 +88,10 @@ impl Dialect {
                 }
             }
             Self::Go => {
-                let path = GO_PACKAGES.iter().find(|(short, _)| *short == name).map(|(_, path)| *path);
+                let path = GO_PACKAGES
+                    .iter()
+                    .find(|(short, _)| *short == name)
+                    .map(|(_, path)| *path);
                 if let Some(path) = path.or_else(|| table.roots.contains(name).then_some(name)) {
                     return Value::api(path);
                 }
@@ -124,7 +142,9 @@ pub(crate) fn variable(name: &str) -> Value {
         "HOME" | "USERPROFILE" => Value::text("~"),
         "TMPDIR" | "TEMP" | "TMP" => Value::text("/tmp"),
         "PWD" => Value::text("."),
-        "USER" | "USERNAME" | "LOGNAME" | "HOSTNAME" | "COMPUTERNAME" => Value::unknown(Taint::IDENTITY),
+        "USER" | "USERNAME" | "LOGNAME" | "HOSTNAME" | "COMPUTERNAME" => {
+            Value::unknown(Taint::IDENTITY)
+        }
         _ if by_name(name) != Taint::NONE => Value::unknown(Taint::ENVIRONMENT),
         _ => Value::UNKNOWN,
     }
@@ -133,11 +153,39 @@ pub(crate) fn variable(name: &str) -> Value {
 /// What a name alone suggests of its value.
 pub(crate) fn by_name(name: &str) -> Taint {
     let lower = name.to_ascii_lowercase();
-    let secret = ["password", "passwd", "secret", "credential", "cookies", "env_vars", "private_key", "access_key", "api_key", "apikey", "wallet", "keylog"];
-    if secret.iter().any(|word| lower.contains(word)) || lower.ends_with("token") || lower.ends_with("tokens") {
+    let secret = [
+        "password",
+        "passwd",
+        "secret",
+        "credential",
+        "cookies",
+        "env_vars",
+        "private_key",
+        "access_key",
+        "api_key",
+        "apikey",
+        "wallet",
+        "keylog",
+    ];
+    if secret.iter().any(|word| lower.contains(word))
+        || lower.ends_with("token")
+        || lower.ends_with("tokens")
+    {
         return Taint::SECRET;
     }
-    if ["decoded", "decrypted", "deobf", "unpacked", "payload", "shellcode", "obfuscat"].iter().any(|word| lower.contains(word)) || lower == "sdec" {
+    if [
+        "decoded",
+        "decrypted",
+        "deobf",
+        "unpacked",
+        "payload",
+        "shellcode",
+        "obfuscat",
+    ]
+    .iter()
+    .any(|word| lower.contains(word))
+        || lower == "sdec"
+    {
         return Taint::DECODED;
     }
     if lower.starts_with("resp") || lower == "download" || lower == "downloaded" {
@@ -150,14 +198,22 @@ pub(crate) fn by_name(name: &str) -> Taint {
 }
 
 fn python_path(path: &str, attr: &str) -> String {
-    if matches!(path, "builtins" | "__builtins__" | "__builtin__" | "six.moves.builtins") {
+    if matches!(
+        path,
+        "builtins" | "__builtins__" | "__builtin__" | "six.moves.builtins"
+    ) {
         return attr.to_owned();
     }
     let bare = attr.trim_start_matches('_');
     if path.contains('.') || path != bare {
         // `subprocess.os`, `random._os`: modules seen through others.
-        let module = REEXPORTED.contains(&bare) && !path.starts_with("os.path") && !matches!(path, "concurrent" | "google" | "backports");
-        if module && (attr.starts_with('_') || REEXPORTED.contains(&path) || !path.contains('(')) && !known_submodule(path, attr) {
+        let module = REEXPORTED.contains(&bare)
+            && !path.starts_with("os.path")
+            && !matches!(path, "concurrent" | "google" | "backports");
+        if module
+            && (attr.starts_with('_') || REEXPORTED.contains(&path) || !path.contains('('))
+            && !known_submodule(path, attr)
+        {
             return bare.to_owned();
         }
     }
@@ -165,11 +221,20 @@ fn python_path(path: &str, attr: &str) -> String {
 }
 
 fn known_submodule(path: &str, attr: &str) -> bool {
-    matches!((path, attr), ("asyncio" | "gevent" | "eventlet.green" | "trio", "subprocess" | "socket" | "os"))
+    matches!(
+        (path, attr),
+        (
+            "asyncio" | "gevent" | "eventlet.green" | "trio",
+            "subprocess" | "socket" | "os"
+        )
+    )
 }
 
 fn javascript_path(path: &str, attr: &str) -> String {
-    if matches!(path, "global" | "globalThis" | "window" | "self" | "this" | "root" | "top" | "frames") {
+    if matches!(
+        path,
+        "global" | "globalThis" | "window" | "self" | "this" | "root" | "top" | "frames"
+    ) {
         return attr.to_owned();
     }
     if path == "fs" && attr == "promises" || path == "process.mainModule" && attr == "exports" {
@@ -195,31 +260,216 @@ fn read(text: &'static str) -> Table {
         let at = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
         let last = words.next().unwrap_or_default();
         let second = last.parse().unwrap_or(1);
-        let name = if last.parse::<usize>().is_ok() { "" } else { last };
-        entries.insert(path, Entry { action, at, second, name });
+        let name = if last.parse::<usize>().is_ok() {
+            ""
+        } else {
+            last
+        };
+        entries.insert(
+            path,
+            Entry {
+                action,
+                at,
+                second,
+                name,
+            },
+        );
         if !path.starts_with('.') {
-            roots.insert(path.split('.').next().unwrap_or(path).trim_end_matches("()"));
+            roots.insert(
+                path.split('.')
+                    .next()
+                    .unwrap_or(path)
+                    .trim_end_matches("()"),
+            );
         }
     }
     Table { entries, roots }
 }
 
 const BUILTINS: &[&str] = &[
-    "__builtins__", "__builtin__", "builtins", "globals", "locals", "vars", "getattr", "setattr", "chr", "ord", "str", "bytes", "bytearray", "int", "hex", "list", "tuple", "range", "reversed",
-    "map", "filter", "zip", "print", "len", "type", "dict", "set", "repr", "format", "sorted", "enumerate", "iter", "next", "sum", "min", "max", "super", "object", "isinstance", "hasattr",
-    "pathlib", "Path", "functools", "operator", "shlex", "os", "sys", "re", "json", "time", "random", "string", "datetime", "logging", "math", "itertools", "collections", "threading", "struct",
-    "hashlib", "hmac", "uuid", "tempfile", "inspect", "traceback", "argparse", "copy", "typing", "abc", "io", "zipfile", "csv", "urllib3", "np", "pd", "numpy", "pandas", "self", "cls", "PIL",
-    "Exception", "ValueError", "TypeError", "KeyError", "True", "False", "None", "property", "staticmethod", "classmethod", "open", "bool", "float", "abs", "any", "all", "callable", "id", "round",
-    "stat", "queue", "signal", "select", "errno", "contextlib", "warnings", "textwrap", "bz2", "lzma", "gzip", "zlib", "exec", "eval", "__file__", "__name__", "lambda",
+    "__builtins__",
+    "__builtin__",
+    "builtins",
+    "globals",
+    "locals",
+    "vars",
+    "getattr",
+    "setattr",
+    "chr",
+    "ord",
+    "str",
+    "bytes",
+    "bytearray",
+    "int",
+    "hex",
+    "list",
+    "tuple",
+    "range",
+    "reversed",
+    "map",
+    "filter",
+    "zip",
+    "print",
+    "len",
+    "type",
+    "dict",
+    "set",
+    "repr",
+    "format",
+    "sorted",
+    "enumerate",
+    "iter",
+    "next",
+    "sum",
+    "min",
+    "max",
+    "super",
+    "object",
+    "isinstance",
+    "hasattr",
+    "pathlib",
+    "Path",
+    "functools",
+    "operator",
+    "shlex",
+    "os",
+    "sys",
+    "re",
+    "json",
+    "time",
+    "random",
+    "string",
+    "datetime",
+    "logging",
+    "math",
+    "itertools",
+    "collections",
+    "threading",
+    "struct",
+    "hashlib",
+    "hmac",
+    "uuid",
+    "tempfile",
+    "inspect",
+    "traceback",
+    "argparse",
+    "copy",
+    "typing",
+    "abc",
+    "io",
+    "zipfile",
+    "csv",
+    "urllib3",
+    "np",
+    "pd",
+    "numpy",
+    "pandas",
+    "self",
+    "cls",
+    "PIL",
+    "Exception",
+    "ValueError",
+    "TypeError",
+    "KeyError",
+    "True",
+    "False",
+    "None",
+    "property",
+    "staticmethod",
+    "classmethod",
+    "open",
+    "bool",
+    "float",
+    "abs",
+    "any",
+    "all",
+    "callable",
+    "id",
+    "round",
+    "stat",
+    "queue",
+    "signal",
+    "select",
+    "errno",
+    "contextlib",
+    "warnings",
+    "textwrap",
+    "bz2",
+    "lzma",
+    "gzip",
+    "zlib",
+    "exec",
+    "eval",
+    "__file__",
+    "__name__",
+    "lambda",
 ];
 
 const GLOBALS: &[&str] = &[
-    "global", "globalThis", "window", "self", "this", "root", "top", "process", "Buffer", "String", "Object", "Array", "Reflect", "JSON", "Math", "Number", "Boolean", "Date", "Promise", "console",
-    "document", "navigator", "location", "module", "exports", "os", "fs", "path", "util", "crypto", "url", "http", "https", "net", "dns", "child_process", "vm", "zlib", "stream", "events", "parseInt",
-    "parseFloat", "RegExp", "Symbol", "Map", "Set", "Proxy", "Error", "__dirname", "__filename", "escape", "encodeURIComponent", "decodeURI", "btoa", "frames", "Uint8Array", "TextDecoder", "cp",
+    "global",
+    "globalThis",
+    "window",
+    "self",
+    "this",
+    "root",
+    "top",
+    "process",
+    "Buffer",
+    "String",
+    "Object",
+    "Array",
+    "Reflect",
+    "JSON",
+    "Math",
+    "Number",
+    "Boolean",
+    "Date",
+    "Promise",
+    "console",
+    "document",
+    "navigator",
+    "location",
+    "module",
+    "exports",
+    "os",
+    "fs",
+    "path",
+    "util",
+    "crypto",
+    "url",
+    "http",
+    "https",
+    "net",
+    "dns",
+    "child_process",
+    "vm",
+    "zlib",
+    "stream",
+    "events",
+    "parseInt",
+    "parseFloat",
+    "RegExp",
+    "Symbol",
+    "Map",
+    "Set",
+    "Proxy",
+    "Error",
+    "__dirname",
+    "__filename",
+    "escape",
+    "encodeURIComponent",
+    "decodeURI",
+    "btoa",
+    "frames",
+    "Uint8Array",
+    "TextDecoder",
+    "cp",
 ];
 
-const GO_BUILTINS: &[&str] = &["string", "len", "append", "make", "panic", "byte", "rune", "nil", "true", "false", "print", "println", "copy", "int", "C"];
+const GO_BUILTINS: &[&str] = &[
+    "string", "len", "append", "make", "panic", "byte", "rune", "nil", "true", "false", "print",
+    "println", "copy", "int", "C",
+];
 
 /// Packages by the names under which snippets use them without importing.
 const GO_PACKAGES: &[(&str, &str)] = &[
@@ -262,12 +512,15 @@ const GO_PACKAGES: &[(&str, &str)] = &[
 pub(crate) fn go_package_name(path: &str) -> &str {
     let mut parts = path.rsplit('/');
     let last = parts.next().unwrap_or(path);
-    let versioned = last.len() > 1 && last.starts_with('v') && last[1..].bytes().all(|b| b.is_ascii_digit());
-    let name = if versioned { parts.next().unwrap_or(last) } else { last };
-    name.trim_start_matches("go-").split('.').next().unwrap_or(name)
-}
-
-/// Whether a value is one of the language's modules or functions by name.
-pub(crate) fn is_api(value: &Value, path: &str) -> bool {
-    matches!(&value.kind, Kind::Api(known) if **known == *path)
+    let versioned =
+        last.len() > 1 && last.starts_with('v') && last[1..].bytes().all(|b| b.is_ascii_digit());
+    let name = if versioned {
+        parts.next().unwrap_or(last)
+    } else {
+        last
+    };
+    name.trim_start_matches("go-")
+        .split('.')
+        .next()
+        .unwrap_or(name)
 }

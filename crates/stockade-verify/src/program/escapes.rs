@@ -2,17 +2,44 @@
 
 /// Decodes a Python literal's content.
 pub(crate) fn python(text: &str, bytes: bool) -> String {
-    decode(text, Dialect { octal: true, braces: false, line_joins: true, unknown_keeps: true, bytes })
+    decode(
+        text,
+        Dialect {
+            octal: true,
+            braces: false,
+            line_joins: true,
+            unknown_keeps: true,
+            bytes,
+        },
+    )
 }
 
 /// Decodes a JavaScript literal's content.
 pub(crate) fn javascript(text: &str) -> String {
-    decode(text, Dialect { octal: true, braces: true, line_joins: true, unknown_keeps: false, bytes: false })
+    decode(
+        text,
+        Dialect {
+            octal: true,
+            braces: true,
+            line_joins: true,
+            unknown_keeps: false,
+            bytes: false,
+        },
+    )
 }
 
 /// Decodes a Go interpreted literal's content.
 pub(crate) fn go(text: &str) -> String {
-    decode(text, Dialect { octal: true, braces: false, line_joins: false, unknown_keeps: true, bytes: false })
+    decode(
+        text,
+        Dialect {
+            octal: true,
+            braces: false,
+            line_joins: false,
+            unknown_keeps: true,
+            bytes: false,
+        },
+    )
 }
 
 #[derive(Clone, Copy)]
@@ -83,7 +110,12 @@ fn decode(text: &str, dialect: Dialect) -> String {
     out
 }
 
-fn push_digits(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, most: usize, radix: u32, out: &mut String) {
+fn push_digits(
+    chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
+    most: usize,
+    radix: u32,
+    out: &mut String,
+) {
     let mut value = 0u32;
     for _ in 0..most {
         let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else {
@@ -105,7 +137,14 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
         text
     };
     let text = text.trim_end_matches(['n', 'L', 'l', 'j']);
-    let prefixed = [("0x", 16), ("0X", 16), ("0o", 8), ("0O", 8), ("0b", 2), ("0B", 2)];
+    let prefixed = [
+        ("0x", 16),
+        ("0X", 16),
+        ("0o", 8),
+        ("0O", 8),
+        ("0b", 2),
+        ("0B", 2),
+    ];
     for (prefix, radix) in prefixed {
         if let Some(digits) = text.strip_prefix(prefix) {
             return i64::from_str_radix(digits, radix).ok();

@@ -19,6 +19,10 @@ use crate::result::Span;
 const STEPS: usize = 3_000_000;
 /// Calls of the file's functions inside one another.
 const CALL_DEPTH: usize = 6;
+/// Times one function is entered with arguments.
+const ENTRIES: usize = 12;
+/// Steps inside functions entered with arguments, over the whole text.
+const INLINED: usize = 200_000;
 /// Iterations of constant loops, over the whole text.
 const ITERATIONS: usize = 20_000;
 /// Iterations of one loop.
@@ -37,6 +41,9 @@ pub(crate) struct Eval<'j, 'a> {
     iterations: usize,
     calls: usize,
     returned: Vec<Value>,
+    /// How often each function was entered with arguments.
+    entered: HashMap<*const Function, usize>,
+    inlined: usize,
     /// Names may be defined in files that are not here.
     open_ended: bool,
     /// Depth of loops without a known end.
@@ -55,6 +62,8 @@ impl<'j, 'a> Eval<'j, 'a> {
             iterations: 0,
             calls: 0,
             returned: Vec::new(),
+            entered: HashMap::new(),
+            inlined: 0,
             open_ended: false,
             endless: 0,
         }
@@ -199,7 +208,10 @@ impl<'j, 'a> Eval<'j, 'a> {
         let mut value = name.map_or(Value::UNKNOWN, |_| Value::UNKNOWN);
         for decorator in decorators.iter().rev() {
             let callee = self.expr(decorator);
-            let args = Args { positional: vec![value], named: Vec::new() };
+            let args = Args {
+                positional: vec![value],
+                named: Vec::new(),
+            };
             value = self.invoke(&callee, &args, decorator.span, &[]);
         }
     }
@@ -217,7 +229,8 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             Target::Attr(base, attr) => {
                 let base_value = self.expr(base);
-                self.judge.attribute_set(&base_value, attr, &value, base.span);
+                self.judge
+                    .attribute_set(&base_value, attr, &value, base.span);
                 if let Some(path) = dotted(base, attr) {
                     // Fields live with the module: methods see what others set.
                     self.scopes[0].insert(path, value);
@@ -250,7 +263,9 @@ impl<'j, 'a> Eval<'j, 'a> {
     /// One of several results: Go's `value, err := f()` gives the first the value.
     fn part_of(&self, value: &Value, at: usize) -> Value {
         match (&value.kind, at) {
-            (Kind::Api(_) | Kind::Handle(_) | Kind::Text(_), 0) if self.dialect == Dialect::Go => value.clone(),
+            (Kind::Api(_) | Kind::Handle(_) | Kind::Text(_), 0) if self.dialect == Dialect::Go => {
+                value.clone()
+            }
             _ => Value::unknown(value.taint),
         }
     }
@@ -262,7 +277,7 @@ impl<'j, 'a> Eval<'j, 'a> {
         if pairs.len() < 512 {
             let mut pairs: Vec<_> = pairs.as_ref().clone();
             pairs.push((index, value));
-            let dict = Value::of(Kind::Dict(Rc::new(pairs)));
+            let dict = Value::dict(pairs);
             self.bind(name.clone(), dict);
         }
     }
@@ -279,7 +294,11 @@ impl<'j, 'a> Eval<'j, 'a> {
     }
 
     fn lookup(&self, name: &str) -> Option<Value> {
-        self.scopes.iter().rev().find_map(|scope| scope.get(name)).cloned()
+        self.scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name))
+            .cloned()
     }
 
     fn name(&mut self, name: &Text, _span: Span) -> Value {
@@ -296,7 +315,10 @@ impl<'j, 'a> Eval<'j, 'a> {
             return Value::UNKNOWN;
         }
         let mut value = self.dialect.global(name);
-        let elsewhere = self.starred.iter().any(|module| !self.dialect.has_module(module));
+        let elsewhere = self
+            .starred
+            .iter()
+            .any(|module| !self.dialect.has_module(module));
         if self.open_ended || elsewhere {
             value.taint = value.taint.without(Taint::UNBOUND | Taint::DECODED);
         }
@@ -331,7 +353,9 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             ExprKind::Slice(base, parts) => {
                 let base = self.expr(base);
-                let parts = parts.each_ref().map(|part| part.as_ref().map(|part| self.expr(part).as_int()));
+                let parts = parts
+                    .each_ref()
+                    .map(|part| part.as_ref().map(|part| self.expr(part).as_int()));
                 super::fold::slice(&base, parts)
             }
             ExprKind::Call(call) => self.call(call, expr.span),
@@ -351,7 +375,10 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             ExprKind::Negate(inner) => {
                 let inner = self.expr(inner);
-                inner.as_int().and_then(i64::checked_neg).map_or_else(|| Value::unknown(inner.taint), |int| Value::of(Kind::Int(int)))
+                inner.as_int().and_then(i64::checked_neg).map_or_else(
+                    || Value::unknown(inner.taint),
+                    |int| Value::of(Kind::Int(int)),
+                )
             }
             ExprKind::List(items) => {
                 let mut values = Vec::with_capacity(items.len().min(LONGEST));
@@ -375,8 +402,7 @@ impl<'j, 'a> Eval<'j, 'a> {
                     let key = self.expr(key);
                     out.push((key, self.expr(value)));
                 }
-                let taint = out.iter().fold(Taint::NONE, |taint, (_, value)| taint | value.taint);
-                Value { kind: Kind::Dict(Rc::new(out)), taint, indirect: false }
+                Value::dict(out)
             }
             ExprKind::Template(parts) => {
                 let mut whole = Value::text("");
@@ -413,7 +439,11 @@ impl<'j, 'a> Eval<'j, 'a> {
                     taint |= last.taint;
                     self.enter_if_function(&last);
                 }
-                if parts.len() == 1 { last } else { Value::unknown(taint) }
+                if parts.len() == 1 {
+                    last
+                } else {
+                    Value::unknown(taint)
+                }
             }
             ExprKind::Spread(inner) => self.expr(inner),
         }
@@ -449,7 +479,15 @@ impl<'j, 'a> Eval<'j, 'a> {
         });
         self.scopes.pop();
         let known = iter.as_list().is_some() || iter.exact().is_some();
-        if known { Value::list(items) } else { Value::unknown(items.iter().fold(iter.deep_taint(), |taint, item| taint | item.taint)) }
+        if known {
+            Value::list(items)
+        } else {
+            Value::unknown(
+                items
+                    .iter()
+                    .fold(iter.deep_taint(), |taint, item| taint | item.taint),
+            )
+        }
     }
 
     fn binary(&mut self, op: Op, left: &Value, right: &Value) -> Value {
@@ -466,7 +504,10 @@ impl<'j, 'a> Eval<'j, 'a> {
                 value
             }
             Kind::Dict(pairs) if self.dialect == Dialect::JavaScript => {
-                let found = pairs.iter().rev().find(|(key, _)| key.as_text() == Some(attr));
+                let found = pairs
+                    .iter()
+                    .rev()
+                    .find(|(key, _)| key.as_text() == Some(attr));
                 found.map_or_else(|| method(base, attr), |(_, value)| value.clone())
             }
             _ => {
@@ -478,7 +519,9 @@ impl<'j, 'a> Eval<'j, 'a> {
 
     fn index(&mut self, base: &Value, index: &Value, span: Span) -> Value {
         match (&base.kind, index.exact()) {
-            (Kind::Api(path), Some("__builtins__")) if &**path == "globals()" => Value::api("builtins"),
+            (Kind::Api(path), Some("__builtins__")) if &**path == "globals()" => {
+                Value::api("builtins")
+            }
             (Kind::Api(path), Some(key)) if &**path == "globals()" => {
                 let mut value = self.name(&key.into(), span);
                 value.indirect = true;
@@ -492,10 +535,16 @@ impl<'j, 'a> Eval<'j, 'a> {
                 value
             }
             (Kind::Dict(pairs), Some(key)) => {
-                let found = pairs.iter().rev().find(|(known, _)| known.as_text() == Some(key));
+                let found = pairs
+                    .iter()
+                    .rev()
+                    .find(|(known, _)| known.as_text() == Some(key));
                 found.map_or_else(|| Value::unknown(base.taint), |(_, value)| value.clone())
             }
-            (Kind::Method(_) | Kind::Unknown | Kind::Text(_) | Kind::Function(_) | Kind::List(_), Some(key)) => {
+            (
+                Kind::Method(_) | Kind::Unknown | Kind::Text(_) | Kind::Function(_) | Kind::List(_),
+                Some(key),
+            ) => {
                 let mut value = self.attr(base, &key.into(), span);
                 value.indirect = true;
                 value
@@ -525,7 +574,13 @@ impl<'j, 'a> Eval<'j, 'a> {
     }
 
     /// Calls a value. Functions among the arguments are entered with what the call would give them.
-    pub(crate) fn invoke(&mut self, callee: &Value, args: &Args, span: Span, functions: &[Rc<Function>]) -> Value {
+    pub(crate) fn invoke(
+        &mut self,
+        callee: &Value,
+        args: &Args,
+        span: Span,
+        functions: &[Rc<Function>],
+    ) -> Value {
         if !self.step() {
             return Value::UNKNOWN;
         }
@@ -567,39 +622,78 @@ impl<'j, 'a> Eval<'j, 'a> {
         for function in functions {
             let given = result.taint | callee.deep_taint();
             let count = function.params.len();
-            let from_list = args.all().find_map(Value::as_list).and_then(<[Value]>::first).cloned();
+            let from_list = args
+                .all()
+                .find_map(Value::as_list)
+                .and_then(<[Value]>::first)
+                .cloned();
             let item = from_list.unwrap_or_else(|| Value::unknown(given));
-            let inner = Args { positional: vec![item.with(given); count], named: Vec::new() };
+            let inner = Args {
+                positional: vec![item.with(given); count],
+                named: Vec::new(),
+            };
             self.enter(function, &inner);
         }
         result
     }
 
-    /// Enters a function of the file; what it returns.
+    /// Enters a function of the file with arguments that tell something; what it returns.
     fn enter(&mut self, function: &Rc<Function>, args: &Args) -> Value {
-        if self.calls >= CALL_DEPTH {
+        let telling = args.all().any(tells) || function.params.is_empty();
+        let entered = self.entered.entry(Rc::as_ptr(function)).or_default();
+        *entered += 1;
+        if !telling || self.calls >= CALL_DEPTH || *entered > ENTRIES || self.inlined > INLINED {
             return Value::unknown(args.taint());
         }
         let mut scope = HashMap::new();
         for (at, param) in function.params.iter().enumerate() {
             let given = args.get(at, &param.name).cloned();
             let value = match given {
-                _ if param.rest => Value::list(args.positional.get(at..).unwrap_or_default().to_vec()),
+                _ if param.rest => {
+                    Value::list(args.positional.get(at..).unwrap_or_default().to_vec())
+                }
                 Some(value) => value,
-                None => param.default.as_ref().map_or(Value::UNKNOWN, |default| self.expr(default)),
+                None => {
+                    let default = param.default.as_ref();
+                    default.map_or(Value::UNKNOWN, |default| self.expr(default))
+                }
             };
             scope.insert(param.name.clone(), value);
         }
+        let before = self.steps;
         self.calls += 1;
         self.scopes.push(scope);
         let outer = std::mem::take(&mut self.returned);
-        self.body(&function.body);
+        // Functions defined inside are looked at where this one is looked at on its own.
+        self.statements(&function.body, &mut Vec::new());
         let returned = std::mem::replace(&mut self.returned, outer);
         self.scopes.pop();
         self.calls -= 1;
-        let taint = returned.iter().fold(Taint::NONE, |taint, value| taint | value.taint);
+        self.inlined += self.steps - before;
+        let taint = returned
+            .iter()
+            .fold(Taint::NONE, |taint, value| taint | value.taint);
         let known = returned.into_iter().find(|value| !value.is_unknown());
         known.unwrap_or_default().with(taint)
+    }
+}
+
+/// Whether a function may do something else for this argument than for any.
+fn tells(value: &Value) -> bool {
+    let origin = Taint::INPUT
+        | Taint::DOWNLOADED
+        | Taint::DECODED
+        | Taint::SECRET
+        | Taint::ENVIRONMENT
+        | Taint::IDENTITY
+        | Taint::SOCKET;
+    match &value.kind {
+        Kind::Text(_) | Kind::Api(_) | Kind::Function(_) | Kind::Partial(_) | Kind::Handle(_) => {
+            true
+        }
+        Kind::List(items) => items.iter().take(64).any(tells),
+        Kind::Dict(pairs) => pairs.iter().take(64).any(|(_, value)| tells(value)),
+        Kind::Int(_) | Kind::Bool(_) | Kind::Unknown | Kind::Method(_) => value.taint.has(origin),
     }
 }
 
@@ -610,9 +704,7 @@ fn method(base: &Value, name: &Text) -> Value {
         value.indirect = true;
         return value;
     }
-    let taint = base.taint;
-    let indirect = base.indirect;
-    Value { kind: Kind::Method(Rc::new((base.clone(), name.clone()))), taint, indirect }
+    Value::method(base, name)
 }
 
 /// `self.x`, `obj.x`: a field of a plain name, as one.

@@ -1,7 +1,5 @@
 //! Pure functions on known values: what strings, lists and lookups become.
 
-use std::rc::Rc;
-
 use super::api::{Dialect, variable};
 use super::eval::Eval;
 use super::ir::{Op, Text};
@@ -21,17 +19,30 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
 
 /// `f.call(…)`, `f.apply(…)`, `f.bind(…)` of a library function: the call itself, as indirect as the
 /// lookup was.
-pub(crate) fn applied(eval: &mut Eval<'_, '_>, callee: &Value, path: &str, args: &Args, span: Span) -> Option<Value> {
+pub(crate) fn applied(
+    eval: &mut Eval<'_, '_>,
+    callee: &Value,
+    path: &str,
+    args: &Args,
+    span: Span,
+) -> Option<Value> {
     if eval.dialect != Dialect::JavaScript {
         return None;
     }
     let (base, name) = path.rsplit_once('.')?;
-    let base = Value { kind: Kind::Api(base.into()), taint: callee.taint, indirect: callee.indirect };
+    let mut base = Value::api(base).with(callee.taint);
+    base.indirect = callee.indirect;
     fold_javascript::applied(eval, &base, name, args, span)
 }
 
 /// A method of a value that is not an API.
-pub(crate) fn method(eval: &mut Eval<'_, '_>, base: &Value, name: &str, args: &Args, span: Span) -> Option<Value> {
+pub(crate) fn method(
+    eval: &mut Eval<'_, '_>,
+    base: &Value,
+    name: &str,
+    args: &Args,
+    span: Span,
+) -> Option<Value> {
     let folded = match eval.dialect {
         Dialect::Python => fold_python::method(eval, base, name, args, span),
         Dialect::JavaScript => fold_javascript::method(eval, base, name, args, span),
@@ -50,12 +61,16 @@ pub(crate) fn item(base: &Value, index: &Value) -> Value {
         usize::try_from(if at < 0 { length + at } else { at }).ok()
     };
     match &base.kind {
-        Kind::List(items) => {
-            pick(items.len()).and_then(|at| items.get(at)).cloned().unwrap_or_else(|| Value::unknown(base.taint))
-        }
+        Kind::List(items) => pick(items.len())
+            .and_then(|at| items.get(at))
+            .cloned()
+            .unwrap_or_else(|| Value::unknown(base.taint)),
         Kind::Text(text) if !text.contains(UNKNOWN) => {
             let c = pick(text.chars().count()).and_then(|at| text.chars().nth(at));
-            c.map_or_else(|| Value::unknown(base.taint), |c| Value::text(c.to_string()).with(base.taint))
+            c.map_or_else(
+                || Value::unknown(base.taint),
+                |c| Value::text(c.to_string()).with(base.taint),
+            )
         }
         Kind::Api(_) => base.clone(),
         _ => Value::unknown(base.deep_taint()),
@@ -98,11 +113,17 @@ pub(crate) fn slice(base: &Value, parts: [Option<Option<i64>>; 3]) -> Value {
     match &base.kind {
         Kind::Text(text) if !text.contains(UNKNOWN) => {
             let chars: Vec<char> = text.chars().collect();
-            let text: String = pick(chars.len()).into_iter().filter_map(|at| chars.get(at)).collect();
+            let text: String = pick(chars.len())
+                .into_iter()
+                .filter_map(|at| chars.get(at))
+                .collect();
             Value::text(text).with(base.taint)
         }
         Kind::List(items) => {
-            let picked = pick(items.len()).into_iter().filter_map(|at| items.get(at).cloned()).collect();
+            let picked = pick(items.len())
+                .into_iter()
+                .filter_map(|at| items.get(at).cloned())
+                .collect();
             Value::list(picked).with(base.taint)
         }
         _ => Value::unknown(base.taint),
@@ -135,16 +156,33 @@ pub(crate) fn binary(dialect: Dialect, op: Op, left: &Value, right: &Value) -> V
             Value::list(items)
         }
         (Op::Add, Kind::Text(_), _) | (Op::Add, _, Kind::Text(_)) => left.concat(right),
-        (Op::Mul, Kind::Text(text), Kind::Int(times)) | (Op::Mul, Kind::Int(times), Kind::Text(text)) => {
+        (Op::Mul, Kind::Text(text), Kind::Int(times))
+        | (Op::Mul, Kind::Int(times), Kind::Text(text)) => {
             let times = usize::try_from(*times).unwrap_or(0);
             if text.len().saturating_mul(times) > LONGEST {
                 return Value::unknown(taint);
             }
             Value::text(text.repeat(times)).with(taint)
         }
-        (Op::Div, Kind::Text(_), _) if dialect == Dialect::Python => join_path(&[left.clone(), right.clone()]).with(taint),
+        // Flags: `os.O_CREAT | os.O_WRONLY` is both.
+        (Op::Or, Kind::Api(_) | Kind::List(_), _) | (Op::Or, _, Kind::Api(_)) => {
+            let mut flags = left
+                .as_list()
+                .map_or_else(|| vec![left.clone()], <[Value]>::to_vec);
+            flags.push(right.clone());
+            if flags.len() > 64 {
+                Value::unknown(taint)
+            } else {
+                Value::list(flags)
+            }
+        }
+        (Op::Div, Kind::Text(_), _) if dialect == Dialect::Python => {
+            join_path(&[left.clone(), right.clone()]).with(taint)
+        }
         (Op::Rem, Kind::Text(format), _) if dialect == Dialect::Python => {
-            let values: Vec<Value> = right.as_list().map_or_else(|| vec![right.clone()], <[Value]>::to_vec);
+            let values: Vec<Value> = right
+                .as_list()
+                .map_or_else(|| vec![right.clone()], <[Value]>::to_vec);
             percent(format, &values).with(taint)
         }
         _ => Value::unknown(taint),
@@ -238,7 +276,9 @@ pub(crate) fn join(separator: &str, items: &[Value]) -> Value {
 pub(crate) fn environment(name: Option<&Value>, default: Option<&Value>) -> Value {
     let value = name.and_then(Value::exact).map_or(Value::UNKNOWN, variable);
     match default {
-        Some(default) if value.is_unknown() && !default.is_unknown() => default.clone().with(value.taint),
+        Some(default) if value.is_unknown() && !default.is_unknown() => {
+            default.clone().with(value.taint)
+        }
         _ => value,
     }
 }
@@ -248,7 +288,8 @@ pub(crate) fn decoded(bytes: Option<Vec<u8>>, taint: Taint) -> Value {
     let taint = taint | Taint::DECODED;
     match bytes {
         Some(bytes) => {
-            let text = String::from_utf8(bytes).unwrap_or_else(|error| error.as_bytes().iter().map(|b| char::from(*b)).collect());
+            let text = String::from_utf8(bytes)
+                .unwrap_or_else(|error| error.as_bytes().iter().map(|b| char::from(*b)).collect());
             Value::text(text).with(taint)
         }
         None => Value::unknown(taint),
@@ -266,23 +307,23 @@ pub(crate) fn rot13(text: &str) -> String {
 
 /// A character by its number.
 pub(crate) fn character(int: i64) -> Option<Value> {
-    u32::try_from(int).ok().and_then(char::from_u32).map(|c| Value::text(c.to_string()))
+    u32::try_from(int)
+        .ok()
+        .and_then(char::from_u32)
+        .map(|c| Value::text(c.to_string()))
 }
 
 /// The elements of a value that can be gone through.
 pub(crate) fn elements(value: &Value) -> Option<Vec<Value>> {
     match &value.kind {
         Kind::List(items) => Some(items.as_ref().clone()),
-        Kind::Text(text) if !text.contains(UNKNOWN) && text.len() <= 4096 => {
-            Some(text.chars().map(|c| Value::text(c.to_string()).with(value.taint)).collect())
-        }
+        Kind::Text(text) if !text.contains(UNKNOWN) && text.len() <= 4096 => Some(
+            text.chars()
+                .map(|c| Value::text(c.to_string()).with(value.taint))
+                .collect(),
+        ),
         _ => None,
     }
-}
-
-pub(crate) fn partial(callee: &Value, args: Vec<Value>) -> Value {
-    let taint = callee.taint;
-    Value { kind: Kind::Partial(Rc::new((callee.clone(), args))), taint, indirect: callee.indirect }
 }
 
 /// Plain text methods that languages share, by either's name.
@@ -292,21 +333,40 @@ pub(crate) fn text_method(text: &str, name: &str, args: &Args) -> Option<Value> 
     let out: String = match name {
         "upper" | "toUpperCase" => text.to_uppercase(),
         "lower" | "toLowerCase" | "casefold" => text.to_lowercase(),
-        "strip" | "trim" | "lstrip" | "rstrip" | "trimStart" | "trimEnd" if args.positional.is_empty() => text.trim().to_owned(),
+        "strip" | "trim" | "lstrip" | "rstrip" | "trimStart" | "trimEnd"
+            if args.positional.is_empty() =>
+        {
+            text.trim().to_owned()
+        }
         "replace" | "replaceAll" if known => {
             let (from, to) = (arg(0)?, arg(1)?);
             if from.is_empty() || text.len().saturating_mul(to.len() + 1) > LONGEST {
                 return None;
             }
-            if name == "replace" && args.positional.get(2).is_none() && false { text.replacen(from, to, 1) } else { text.replace(from, to) }
+            if name == "replace" && args.positional.get(2).is_none() && false {
+                text.replacen(from, to, 1)
+            } else {
+                text.replace(from, to)
+            }
         }
-        "swapcase" => text.chars().map(|c| if c.is_uppercase() { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() }).collect(),
+        "swapcase" => text
+            .chars()
+            .map(|c| {
+                if c.is_uppercase() {
+                    c.to_ascii_lowercase()
+                } else {
+                    c.to_ascii_uppercase()
+                }
+            })
+            .collect(),
         "title" | "capitalize" => return None,
         "split" if known => {
             let parts: Vec<Value> = match arg(0) {
                 Some("") => text.chars().map(|c| Value::text(c.to_string())).collect(),
                 Some(separator) => text.split(separator).map(Value::text).collect(),
-                None if args.positional.is_empty() => text.split_whitespace().map(Value::text).collect(),
+                None if args.positional.is_empty() => {
+                    text.split_whitespace().map(Value::text).collect()
+                }
                 None => return None,
             };
             return Some(Value::list(parts));
@@ -317,7 +377,9 @@ pub(crate) fn text_method(text: &str, name: &str, args: &Args) -> Option<Value> 
         }
         "charCodeAt" | "codePointAt" if known => {
             let at = usize::try_from(args.first().map_or(Some(0), Value::as_int)?).ok()?;
-            return Some(Value::of(Kind::Int(i64::from(u32::from(text.chars().nth(at)?)))));
+            return Some(Value::of(Kind::Int(i64::from(u32::from(
+                text.chars().nth(at)?,
+            )))));
         }
         _ => return None,
     };

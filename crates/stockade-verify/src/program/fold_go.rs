@@ -8,15 +8,30 @@ pub(crate) fn call(path: &str, args: &Args) -> Option<Value> {
     let first = args.first();
     let text = first.and_then(Value::exact);
     Some(match path {
-        "string" | "bytes.NewBufferString" | "bytes.NewBuffer" | "bytes.NewReader" | "strings.NewReader" | "strings.TrimSpace" | "path/filepath.Clean" | "path.Clean" | "bufio.NewReader" | "strings.ToLower" => first?.clone(),
+        "string"
+        | "bytes.NewBufferString"
+        | "bytes.NewBuffer"
+        | "bytes.NewReader"
+        | "strings.NewReader"
+        | "strings.TrimSpace"
+        | "path/filepath.Clean"
+        | "path.Clean"
+        | "bufio.NewReader"
+        | "strings.ToLower" => first?.clone(),
         "fmt.Sprintf" => {
             let (format, values) = args.positional.split_first()?;
-            percent(&format.exact()?.replace("%v", "%s").replace("%q", "%s"), values)
+            percent(
+                &format.exact()?.replace("%v", "%s").replace("%q", "%s"),
+                values,
+            )
         }
         "fmt.Sprint" | "fmt.Sprintln" => join("", &args.positional),
         "strings.Join" => join(args.positional.get(1)?.exact()?, first?.as_list()?),
         "strings.Replace" | "strings.ReplaceAll" => {
-            let (from, to) = (args.positional.get(1)?.exact()?, args.positional.get(2)?.exact()?);
+            let (from, to) = (
+                args.positional.get(1)?.exact()?,
+                args.positional.get(2)?.exact()?,
+            );
             if from.is_empty() {
                 return None;
             }
@@ -43,7 +58,10 @@ pub(crate) fn call(path: &str, args: &Args) -> Option<Value> {
         "os.UserHomeDir" => Value::text("~"),
         "os.TempDir" => Value::text("/tmp"),
         "os.Getwd" => Value::text("."),
-        "encoding/base64.StdEncoding.DecodeString" | "encoding/base64.URLEncoding.DecodeString" | "encoding/base64.RawStdEncoding.DecodeString" | "encoding/base64.RawURLEncoding.DecodeString" => {
+        "encoding/base64.StdEncoding.DecodeString"
+        | "encoding/base64.URLEncoding.DecodeString"
+        | "encoding/base64.RawStdEncoding.DecodeString"
+        | "encoding/base64.RawURLEncoding.DecodeString" => {
             decoded(text.and_then(stockade_shell::base64), first?.taint)
         }
         "encoding/hex.DecodeString" => decoded(text.and_then(stockade_shell::hex), first?.taint),

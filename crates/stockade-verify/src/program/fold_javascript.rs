@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use super::eval::Eval;
-use super::fold::{character, decoded, elements, environment, join, join_path, lookup, partial, text_method};
+use super::fold::{
+    character, decoded, elements, environment, join, join_path, lookup, text_method,
+};
 use super::ir::{Expr, ExprKind, Function, Stmt};
 use super::value::{Args, Kind, Value};
 use crate::result::Span;
@@ -12,11 +14,21 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
     let first = args.first();
     let text = first.and_then(Value::exact);
     Some(match path {
-        "require" | "import" | "process.mainModule.require" | "module.require" | "module.constructor._load" | "module._load" | "Module._load" => {
+        "require"
+        | "import"
+        | "process.mainModule.require"
+        | "module.require"
+        | "module.constructor._load"
+        | "module._load"
+        | "Module._load" => {
             let module = text?;
             let module = module.strip_prefix("node:").unwrap_or(module);
             let module = module.strip_suffix("/promises").unwrap_or(module);
-            let module = if matches!(module, "fs-extra" | "graceful-fs" | "original-fs") { "fs" } else { module };
+            let module = if matches!(module, "fs-extra" | "graceful-fs" | "original-fs") {
+                "fs"
+            } else {
+                module
+            };
             let mut value = Value::api(module);
             value.indirect = first?.indirect;
             value.taint |= first?.taint;
@@ -24,7 +36,11 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         }
         "module.createRequire" => Value::api("require"),
         "String.fromCharCode" | "String.fromCodePoint" => {
-            let chars: Option<Vec<Value>> = args.positional.iter().map(|value| value.as_int().and_then(character)).collect();
+            let chars: Option<Vec<Value>> = args
+                .positional
+                .iter()
+                .map(|value| value.as_int().and_then(character))
+                .collect();
             join("", &chars?)
         }
         "String" | "String.raw" => match &first?.kind {
@@ -33,10 +49,17 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             _ => return None,
         },
         "parseInt" | "Number" => {
-            let radix = args.positional.get(1).and_then(Value::as_int).and_then(|radix| u32::try_from(radix).ok()).unwrap_or(10);
+            let radix = args
+                .positional
+                .get(1)
+                .and_then(Value::as_int)
+                .and_then(|radix| u32::try_from(radix).ok())
+                .unwrap_or(10);
             match (first?.as_int(), text) {
                 (Some(int), _) => Value::of(Kind::Int(int)),
-                (None, Some(text)) if (2..=36).contains(&radix) => Value::of(Kind::Int(i64::from_str_radix(text, radix).ok()?)),
+                (None, Some(text)) if (2..=36).contains(&radix) => {
+                    Value::of(Kind::Int(i64::from_str_radix(text, radix).ok()?))
+                }
                 _ => return None,
             }
         }
@@ -55,7 +78,10 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
                 (Some(bytes), _) => decoded(bytes, first?.taint),
                 (None, Kind::Text(_)) => first?.clone(),
                 (None, Kind::List(items)) => {
-                    let chars: Option<Vec<Value>> = items.iter().map(|item| item.as_int().and_then(character)).collect();
+                    let chars: Option<Vec<Value>> = items
+                        .iter()
+                        .map(|item| item.as_int().and_then(character))
+                        .collect();
                     join("", &chars?)
                 }
                 _ => return None,
@@ -68,21 +94,54 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         "process.cwd" => Value::text("."),
         "Reflect.get" => lookup(eval, first?, args.positional.get(1)?.exact()?, span),
         "Reflect.apply" => {
-            let positional = args.positional.get(2).and_then(Value::as_list).unwrap_or_default().to_vec();
-            eval.invoke(first?, &Args { positional, named: Vec::new() }, span, &[])
+            let positional = args
+                .positional
+                .get(2)
+                .and_then(Value::as_list)
+                .unwrap_or_default()
+                .to_vec();
+            eval.invoke(
+                first?,
+                &Args {
+                    positional,
+                    named: Vec::new(),
+                },
+                span,
+                &[],
+            )
         }
         "Reflect.construct" => {
-            let positional = args.positional.get(1).and_then(Value::as_list).unwrap_or_default().to_vec();
-            eval.invoke(first?, &Args { positional, named: Vec::new() }, span, &[])
+            let positional = args
+                .positional
+                .get(1)
+                .and_then(Value::as_list)
+                .unwrap_or_default()
+                .to_vec();
+            eval.invoke(
+                first?,
+                &Args {
+                    positional,
+                    named: Vec::new(),
+                },
+                span,
+                &[],
+            )
         }
         "Object.getOwnPropertyDescriptor" => {
             let member = lookup(eval, first?, args.positional.get(1)?.exact()?, span);
             let pair = (Value::text("value"), member);
-            Value::of(Kind::Dict(Rc::new(vec![pair])))
+            Value::dict(vec![pair])
         }
         "Object.keys" | "Object.getOwnPropertyNames" | "Object.entries" | "Object.values" => {
             let base = first?.as_api()?;
-            Value::api(format!("{base}#{}", if path.ends_with("entries") { "entries" } else { "keys" }))
+            Value::api(format!(
+                "{base}#{}",
+                if path.ends_with("entries") {
+                    "entries"
+                } else {
+                    "keys"
+                }
+            ))
         }
         "util.promisify" | "Object.freeze" | "Promise.resolve" | "Array.from" => first?.clone(),
         "process.env" => environment(first, None),
@@ -103,23 +162,57 @@ fn member_call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span) -> 
         };
         let key = compared(function)?;
         let member = lookup(eval, &Value::api(object), &key, span);
-        let mut found = if what == "entries" { Value::list(vec![Value::text(key.as_str()), member]) } else { Value::text(key.as_str()) };
+        let mut found = if what == "entries" {
+            Value::list(vec![Value::text(key.as_str()), member])
+        } else {
+            Value::text(key.as_str())
+        };
         found.indirect = true;
-        return Some(if name == "filter" { Value::list(vec![found]) } else { found });
+        return Some(if name == "filter" {
+            Value::list(vec![found])
+        } else {
+            found
+        });
     }
     None
 }
 
 /// `f.call(…)`, `f.apply(…)`, `f.bind(…)`.
-pub(crate) fn applied(eval: &mut Eval<'_, '_>, base: &Value, name: &str, args: &Args, span: Span) -> Option<Value> {
+pub(crate) fn applied(
+    eval: &mut Eval<'_, '_>,
+    base: &Value,
+    name: &str,
+    args: &Args,
+    span: Span,
+) -> Option<Value> {
     let rest = args.positional.get(1..).unwrap_or_default().to_vec();
     match name {
-        "call" => Some(eval.invoke(base, &Args { positional: rest, named: Vec::new() }, span, &[])),
+        "call" => Some(eval.invoke(
+            base,
+            &Args {
+                positional: rest,
+                named: Vec::new(),
+            },
+            span,
+            &[],
+        )),
         "apply" => {
-            let positional = rest.first().and_then(Value::as_list).unwrap_or_default().to_vec();
-            Some(eval.invoke(base, &Args { positional, named: Vec::new() }, span, &[]))
+            let positional = rest
+                .first()
+                .and_then(Value::as_list)
+                .unwrap_or_default()
+                .to_vec();
+            Some(eval.invoke(
+                base,
+                &Args {
+                    positional,
+                    named: Vec::new(),
+                },
+                span,
+                &[],
+            ))
         }
-        "bind" => Some(partial(base, rest)),
+        "bind" => Some(Value::partial(base, rest)),
         _ => None,
     }
 }
@@ -140,7 +233,13 @@ fn compared(function: &Function) -> Option<String> {
     })
 }
 
-pub(crate) fn method(eval: &mut Eval<'_, '_>, base: &Value, name: &str, args: &Args, span: Span) -> Option<Value> {
+pub(crate) fn method(
+    eval: &mut Eval<'_, '_>,
+    base: &Value,
+    name: &str,
+    args: &Args,
+    span: Span,
+) -> Option<Value> {
     let first = args.first();
     if let Kind::Function(_) | Kind::Partial(_) | Kind::Method(_) = base.kind {
         if let Some(value) = applied(eval, base, name, args, span) {
@@ -163,7 +262,9 @@ pub(crate) fn method(eval: &mut Eval<'_, '_>, base: &Value, name: &str, args: &A
                     let start = first?.as_int()?;
                     let second = args.positional.get(1).map(Value::as_int);
                     let end = match second {
-                        Some(Some(length)) if name == "substr" => Some(Some(start.checked_add(length)?)),
+                        Some(Some(length)) if name == "substr" => {
+                            Some(Some(start.checked_add(length)?))
+                        }
                         other => other,
                     };
                     Some(super::fold::slice(base, [Some(Some(start)), end, None]))
@@ -171,27 +272,43 @@ pub(crate) fn method(eval: &mut Eval<'_, '_>, base: &Value, name: &str, args: &A
                 _ => None,
             }
         }
-        (Kind::List(items), "join") => Some(join(first.and_then(Value::exact).unwrap_or(","), items)),
+        (Kind::List(items), "join") => {
+            Some(join(first.and_then(Value::exact).unwrap_or(","), items))
+        }
         (Kind::List(items), "reverse") => Some(Value::list(items.iter().rev().cloned().collect())),
         (Kind::List(items), "concat") => {
             let mut all = items.as_ref().clone();
             all.extend(elements(first?)?);
             Some(Value::list(all))
         }
-        (Kind::List(_), "slice") => Some(super::fold::slice(base, [first.map(Value::as_int), args.positional.get(1).map(Value::as_int), None])),
+        (Kind::List(_), "slice") => Some(super::fold::slice(
+            base,
+            [
+                first.map(Value::as_int),
+                args.positional.get(1).map(Value::as_int),
+                None,
+            ],
+        )),
         (Kind::List(items), "map") => {
             let function = first?.clone();
             let items = Rc::clone(items);
             let mut out = Vec::new();
             for item in items.iter().take(1024) {
-                let args = Args { positional: vec![item.clone()], named: Vec::new() };
+                let args = Args {
+                    positional: vec![item.clone()],
+                    named: Vec::new(),
+                };
                 out.push(eval.invoke(&function, &args, span, &[]));
             }
             Some(Value::list(out))
         }
         (Kind::Int(int), "toString") => {
             let radix = first.and_then(Value::as_int).unwrap_or(10);
-            Some(Value::text(if radix == 36 { base36(*int) } else { int.to_string() }))
+            Some(Value::text(if radix == 36 {
+                base36(*int)
+            } else {
+                int.to_string()
+            }))
         }
         _ => None,
     }
@@ -216,7 +333,10 @@ fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let hex = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok()).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        let hex = bytes
+            .get(at + 1..at + 3)
+            .and_then(|pair| std::str::from_utf8(pair).ok())
+            .and_then(|pair| u8::from_str_radix(pair, 16).ok());
         match (bytes[at], hex) {
             (b'%', Some(byte)) => {
                 out.push(byte);

@@ -4,11 +4,48 @@ use super::ir::{Expr, ExprKind};
 
 /// Rungs that ordinary code climbs one of, now and then.
 const RUNGS: &[&str] = &[
-    "__class__", "__base__", "__bases__", "__mro__", "mro", "__subclasses__", "__globals__", "__builtins__", "__init__", "__getitem__", "f_globals", "f_builtins", "f_back", "gi_frame", "cr_frame",
-    "tb_frame", "ag_frame", "gi_code", "__code__", "co_code", "__closure__", "__reduce__", "__reduce_ex__", "__loader__", "__spec__", "__traceback__",
+    "__class__",
+    "__base__",
+    "__bases__",
+    "__mro__",
+    "mro",
+    "__subclasses__",
+    "__globals__",
+    "__builtins__",
+    "__init__",
+    "__getitem__",
+    "f_globals",
+    "f_builtins",
+    "f_back",
+    "gi_frame",
+    "cr_frame",
+    "tb_frame",
+    "ag_frame",
+    "gi_code",
+    "__code__",
+    "co_code",
+    "__closure__",
+    "__reduce__",
+    "__reduce_ex__",
+    "__loader__",
+    "__spec__",
+    "__traceback__",
 ];
 /// Rungs that lead out.
-const TOPS: &[&str] = &["__subclasses__", "__globals__", "__builtins__", "f_globals", "f_builtins", "gi_frame", "co_code", "__bases__", "__base__", "__mro__", "__class__", "__str__"];
+const TOPS: &[&str] = &[
+    "__subclasses__",
+    "__globals__",
+    "__builtins__",
+    "f_globals",
+    "f_builtins",
+    "gi_frame",
+    "co_code",
+    "__bases__",
+    "__base__",
+    "__mro__",
+    "__class__",
+    "__str__",
+];
 
 /// Whether `base.attr` is a climb that ordinary code does not make.
 pub(crate) fn climbs(base: &Expr, attr: &str) -> bool {
@@ -16,7 +53,10 @@ pub(crate) fn climbs(base: &Expr, attr: &str) -> bool {
         return false;
     }
     let (mut rungs, mut depth) = (1usize, 0usize);
-    let mut out = matches!(attr, "__subclasses__" | "__globals__" | "__builtins__" | "f_globals" | "f_builtins" | "co_code");
+    let mut out = matches!(
+        attr,
+        "__subclasses__" | "__globals__" | "__builtins__" | "f_globals" | "f_builtins" | "co_code"
+    );
     let mut frame = false;
     let mut node = base;
     let literal = loop {
@@ -29,18 +69,48 @@ pub(crate) fn climbs(base: &Expr, attr: &str) -> bool {
                 if RUNGS.contains(&name.as_ref()) {
                     rungs += 1;
                 }
-                out |= matches!(name.as_ref(), "__subclasses__" | "__globals__" | "__builtins__" | "f_globals" | "f_builtins");
-                frame |= matches!(name.as_ref(), "gi_frame" | "cr_frame" | "tb_frame" | "f_back" | "__init__" | "gi_code" | "__code__");
+                out |= matches!(
+                    name.as_ref(),
+                    "__subclasses__" | "__globals__" | "__builtins__" | "f_globals" | "f_builtins"
+                );
+                frame |= matches!(
+                    name.as_ref(),
+                    "gi_frame"
+                        | "cr_frame"
+                        | "tb_frame"
+                        | "f_back"
+                        | "__init__"
+                        | "gi_code"
+                        | "__code__"
+                );
                 node = inner;
             }
             ExprKind::Call(call) => node = &call.callee,
             ExprKind::Index(inner, _) => node = inner,
-            ExprKind::Text(_) | ExprKind::List(_) | ExprKind::Dict(_) | ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Function(_) | ExprKind::Each(_) => break true,
+            ExprKind::Text(_)
+            | ExprKind::List(_)
+            | ExprKind::Dict(_)
+            | ExprKind::Int(_)
+            | ExprKind::Bool(_)
+            | ExprKind::Function(_)
+            | ExprKind::Each(_) => break true,
             ExprKind::Negate(_) | ExprKind::Binary(..) | ExprKind::Sum(_) => break true,
+            ExprKind::Name(name) if &**name == "object" && attr == "__subclasses__" => break true,
             _ => break false,
         }
     };
-    literal && rungs >= 1 && matches!(attr, "__class__" | "__base__" | "__bases__" | "__mro__" | "__subclasses__" | "co_code" | "__globals__")
+    literal
+        && rungs >= 1
+        && matches!(
+            attr,
+            "__class__"
+                | "__base__"
+                | "__bases__"
+                | "__mro__"
+                | "__subclasses__"
+                | "co_code"
+                | "__globals__"
+        )
         || rungs >= 3 && out
         || rungs >= 2 && out && frame
 }

@@ -15,10 +15,19 @@ use crate::result::Span;
 pub(crate) fn lower(text: &str) -> Option<Program> {
     let tree = parse(&tree_sitter_go::LANGUAGE.into(), text)?;
     let root = tree.root_node();
-    let mut lowering = Lowering { source: Source::new(text), comments: Vec::new() };
+    let mut lowering = Lowering {
+        source: Source::new(text),
+        comments: Vec::new(),
+    };
     lowering.source.broken = root.has_error();
     let body = lowering.block(root);
-    Some(Program { body, comments: lowering.comments, broken: lowering.source.broken, fragment: !text.contains("package "), too_deep: lowering.source.too_deep })
+    Some(Program {
+        body,
+        comments: lowering.comments,
+        broken: lowering.source.broken,
+        fragment: !text.contains("package "),
+        too_deep: lowering.source.too_deep,
+    })
 }
 
 struct Lowering<'t> {
@@ -54,7 +63,11 @@ impl Lowering<'_> {
                 self.comments.push(span(node));
                 if self.source.of(node).starts_with("//go:linkname") {
                     // The compiler obeys this comment: it reaches another package's private names.
-                    out.push(Stmt::Import { name: "//go:linkname".into(), path: "//go:linkname".into(), span: span(node) });
+                    out.push(Stmt::Import {
+                        name: "//go:linkname".into(),
+                        path: "//go:linkname".into(),
+                        span: span(node),
+                    });
                 }
             }
             "import_declaration" | "import_spec_list" => {
@@ -83,9 +96,29 @@ impl Lowering<'_> {
                 out.push(Stmt::Return(value));
             }
             "for_statement" => self.for_loop(node, out),
-            "package_clause" | "type_declaration" | "break_statement" | "continue_statement" | "empty_statement" | "fallthrough_statement" | "goto_statement" | "label_name" => {}
-            "if_statement" | "block" | "statement_list" | "expression_switch_statement" | "type_switch_statement" | "expression_case" | "type_case" | "default_case" | "select_statement"
-            | "communication_case" | "labeled_statement" | "defer_statement" | "go_statement" | "ERROR" | "for_clause" => {
+            "package_clause"
+            | "type_declaration"
+            | "break_statement"
+            | "continue_statement"
+            | "empty_statement"
+            | "fallthrough_statement"
+            | "goto_statement"
+            | "label_name" => {}
+            "if_statement"
+            | "block"
+            | "statement_list"
+            | "expression_switch_statement"
+            | "type_switch_statement"
+            | "expression_case"
+            | "type_case"
+            | "default_case"
+            | "select_statement"
+            | "communication_case"
+            | "labeled_statement"
+            | "defer_statement"
+            | "go_statement"
+            | "ERROR"
+            | "for_clause" => {
                 let body = self.block(node);
                 out.push(Stmt::Block(body));
             }
@@ -104,10 +137,18 @@ impl Lowering<'_> {
         let at = span(node);
         match field(node, "name").map(|name| self.source.of(name)) {
             Some(".") => out.push(Stmt::ImportAll { path, span: at }),
-            Some(alias) => out.push(Stmt::Import { name: alias.into(), path, span: at }),
+            Some(alias) => out.push(Stmt::Import {
+                name: alias.into(),
+                path,
+                span: at,
+            }),
             None => {
                 let name = go_package_name(&path).into();
-                out.push(Stmt::Import { name, path, span: at });
+                out.push(Stmt::Import {
+                    name,
+                    path,
+                    span: at,
+                });
             }
         }
     }
@@ -115,17 +156,35 @@ impl Lowering<'_> {
     fn function(&mut self, node: Node<'_>) -> Function {
         let name = field(node, "name").map(|name| self.text(name));
         let mut params = Vec::new();
-        for list in [field(node, "receiver").filter(|_| false), field(node, "parameters")].into_iter().flatten() {
+        for list in [
+            field(node, "receiver").filter(|_| false),
+            field(node, "parameters"),
+        ]
+        .into_iter()
+        .flatten()
+        {
             for declaration in children(list) {
                 let rest = declaration.kind() == "variadic_parameter_declaration";
                 let mut cursor = declaration.walk();
                 for name in declaration.children_by_field_name("name", &mut cursor) {
-                    params.push(Param { name: self.text(name), default: None, rest });
+                    params.push(Param {
+                        name: self.text(name),
+                        default: None,
+                        rest,
+                    });
                 }
             }
         }
-        let body = field(node, "body").map(|body| self.block(body)).unwrap_or_default();
-        Function { name, params, body, decorators: Vec::new(), span: span(node) }
+        let body = field(node, "body")
+            .map(|body| self.block(body))
+            .unwrap_or_default();
+        Function {
+            name,
+            params,
+            body,
+            decorators: Vec::new(),
+            span: span(node),
+        }
     }
 
     /// The expressions of a list, or the one expression.
@@ -139,7 +198,10 @@ impl Lowering<'_> {
 
     fn targets(&mut self, node: Option<Node<'_>>) -> Vec<Target> {
         match node {
-            Some(node) if node.kind() == "expression_list" => children(node).into_iter().map(|child| self.target(child)).collect(),
+            Some(node) if node.kind() == "expression_list" => children(node)
+                .into_iter()
+                .map(|child| self.target(child))
+                .collect(),
             Some(node) => vec![self.target(node)],
             None => Vec::new(),
         }
@@ -152,7 +214,11 @@ impl Lowering<'_> {
         let op = (op.len() == 2 && op != ":=").then(|| operator(op.trim_end_matches('=')));
         if values.len() == 1 && targets.len() > 1 {
             let mut values = values;
-            out.extend(values.pop().map(|value| Stmt::Assign { target: Target::Tuple(targets), value, op: None }));
+            out.extend(values.pop().map(|value| Stmt::Assign {
+                target: Target::Tuple(targets),
+                value,
+                op: None,
+            }));
             return;
         }
         for (target, value) in targets.drain(..).zip(values) {
@@ -163,20 +229,39 @@ impl Lowering<'_> {
     fn variable(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
         let values = self.list(field(node, "value"));
         let mut cursor = node.walk();
-        let names: Vec<Target> = node.children_by_field_name("name", &mut cursor).filter(Node::is_named).map(|name| Target::Name(self.text(name))).collect();
+        let names: Vec<Target> = node
+            .children_by_field_name("name", &mut cursor)
+            .filter(Node::is_named)
+            .map(|name| Target::Name(self.text(name)))
+            .collect();
         let type_name = field(node, "type");
         if values.is_empty() {
             // `var client http.Client`: an object of that type.
-            if let (Some(kind), Some(name)) = (type_name.filter(|kind| kind.kind() == "qualified_type"), names.into_iter().next()) {
+            if let (Some(kind), Some(name)) = (
+                type_name.filter(|kind| kind.kind() == "qualified_type"),
+                names.into_iter().next(),
+            ) {
                 let callee = self.qualified(kind);
-                let call = Call { callee, args: Vec::new(), constructs: true };
+                let call = Call {
+                    callee,
+                    args: Vec::new(),
+                    constructs: true,
+                };
                 let value = Expr::new(span(node), ExprKind::Call(Box::new(call)));
-                out.push(Stmt::Assign { target: name, value, op: None });
+                out.push(Stmt::Assign {
+                    target: name,
+                    value,
+                    op: None,
+                });
             }
             return;
         }
         for (target, value) in names.into_iter().zip(values) {
-            out.push(Stmt::Assign { target, value, op: None });
+            out.push(Stmt::Assign {
+                target,
+                value,
+                op: None,
+            });
         }
     }
 
@@ -193,13 +278,19 @@ impl Lowering<'_> {
                 }
             }
         }
-        let body = field(node, "body").map(|body| self.block(body)).unwrap_or_default();
+        let body = field(node, "body")
+            .map(|body| self.block(body))
+            .unwrap_or_default();
         match clause {
             Some(clause) => {
                 let iter = field(clause, "right").map(|right| self.expr(right));
                 let mut targets = self.targets(field(clause, "left"));
                 // `for i, x := range xs`: the second is the element.
-                let target = if targets.len() > 1 { targets.swap_remove(1) } else { Target::Tuple(Vec::new()) };
+                let target = if targets.len() > 1 {
+                    targets.swap_remove(1)
+                } else {
+                    Target::Tuple(Vec::new())
+                };
                 if let Some(iter) = iter {
                     out.push(Stmt::For { target, iter, body });
                 }
@@ -245,15 +336,22 @@ impl Lowering<'_> {
     }
 
     fn all(&mut self, node: Node<'_>) -> Vec<Expr> {
-        children(node).into_iter().map(|child| self.expr(child)).collect()
+        children(node)
+            .into_iter()
+            .map(|child| self.expr(child))
+            .collect()
     }
 
     fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
         match node.kind() {
-            "identifier" | "field_identifier" | "type_identifier" | "package_identifier" => ExprKind::Name(self.text(node)),
+            "identifier" | "field_identifier" | "type_identifier" | "package_identifier" => {
+                ExprKind::Name(self.text(node))
+            }
             "interpreted_string_literal" => {
                 let quoted = self.source.of(node);
-                let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+                let inner = quoted
+                    .get(1..quoted.len().saturating_sub(1))
+                    .unwrap_or_default();
                 ExprKind::Text(escapes::go(inner).into())
             }
             "raw_string_literal" => ExprKind::Text(self.source.of(node).trim_matches('`').into()),
@@ -264,24 +362,39 @@ impl Lowering<'_> {
             }
             "int_literal" => {
                 let digits = self.source.of(node);
-                let octal = digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit());
-                let value = if octal { i64::from_str_radix(digits, 8).ok() } else { escapes::integer(digits) };
+                let octal = digits.len() > 1
+                    && digits.starts_with('0')
+                    && digits.bytes().all(|b| b.is_ascii_digit());
+                let value = if octal {
+                    i64::from_str_radix(digits, 8).ok()
+                } else {
+                    escapes::integer(digits)
+                };
                 value.map_or_else(nothing, ExprKind::Int)
             }
             "true" => ExprKind::Bool(true),
             "false" => ExprKind::Bool(false),
-            "selector_expression" => match (self.boxed(field(node, "operand")), field(node, "field")) {
-                (Some(operand), Some(name)) => ExprKind::Attr(operand, self.text(name)),
-                _ => nothing(),
-            },
+            "selector_expression" => {
+                match (self.boxed(field(node, "operand")), field(node, "field")) {
+                    (Some(operand), Some(name)) => ExprKind::Attr(operand, self.text(name)),
+                    _ => nothing(),
+                }
+            }
             "qualified_type" => self.qualified(node).kind,
-            "index_expression" => match (self.boxed(field(node, "operand")), self.boxed(field(node, "index"))) {
+            "index_expression" => match (
+                self.boxed(field(node, "operand")),
+                self.boxed(field(node, "index")),
+            ) {
                 (Some(operand), Some(index)) => ExprKind::Index(operand, index),
                 _ => nothing(),
             },
             "slice_expression" => match self.boxed(field(node, "operand")) {
                 Some(operand) => {
-                    let parts = [self.boxed(field(node, "start")), self.boxed(field(node, "end")), None];
+                    let parts = [
+                        self.boxed(field(node, "start")),
+                        self.boxed(field(node, "end")),
+                        None,
+                    ];
                     ExprKind::Slice(operand, parts)
                 }
                 None => nothing(),
@@ -292,10 +405,22 @@ impl Lowering<'_> {
                 };
                 let callee = self.expr(function);
                 let args = field(node, "arguments").map(children).unwrap_or_default();
-                let args = args.into_iter().map(|arg| Arg { name: None, value: self.expr(arg) }).collect();
-                ExprKind::Call(Box::new(Call { callee, args, constructs: false }))
+                let args = args
+                    .into_iter()
+                    .map(|arg| Arg {
+                        name: None,
+                        value: self.expr(arg),
+                    })
+                    .collect();
+                ExprKind::Call(Box::new(Call {
+                    callee,
+                    args,
+                    constructs: false,
+                }))
             }
-            "type_conversion_expression" => self.boxed(field(node, "operand")).map_or_else(nothing, |operand| operand.kind),
+            "type_conversion_expression" => self
+                .boxed(field(node, "operand"))
+                .map_or_else(nothing, |operand| operand.kind),
             "type_assertion_expression" | "parenthesized_expression" => {
                 let inner = field(node, "operand").or_else(|| children(node).into_iter().next());
                 self.boxed(inner).map_or_else(nothing, |inner| inner.kind)
@@ -323,9 +448,19 @@ impl Lowering<'_> {
                 let function = self.function(node);
                 ExprKind::Function(Rc::new(function))
             }
-            "nil" | "float_literal" | "imaginary_literal" | "iota" | "slice_type" | "map_type" | "pointer_type" | "array_type" | "struct_type" | "interface_type" | "channel_type" | "function_type" => nothing(),
+            "nil" | "float_literal" | "imaginary_literal" | "iota" | "slice_type" | "map_type"
+            | "pointer_type" | "array_type" | "struct_type" | "interface_type" | "channel_type"
+            | "function_type" => nothing(),
             "comment" => nothing(),
-            "short_var_declaration" | "assignment_statement" | "if_statement" | "for_statement" | "return_statement" | "block" | "function_declaration" | "var_declaration" | "statement_list" => {
+            "short_var_declaration"
+            | "assignment_statement"
+            | "if_statement"
+            | "for_statement"
+            | "return_statement"
+            | "block"
+            | "function_declaration"
+            | "var_declaration"
+            | "statement_list" => {
                 let mut out = Vec::new();
                 self.statement(node, &mut out);
                 statements_as_expression(out)
@@ -338,14 +473,19 @@ impl Lowering<'_> {
         match (field(node, "package"), field(node, "name")) {
             (Some(package), Some(name)) => {
                 let package = Expr::new(span(package), ExprKind::Name(self.text(package)));
-                Expr::new(span(node), ExprKind::Attr(Box::new(package), self.text(name)))
+                Expr::new(
+                    span(node),
+                    ExprKind::Attr(Box::new(package), self.text(name)),
+                )
             }
             _ => Expr::new(span(node), nothing()),
         }
     }
 
     fn binary(&mut self, node: Node<'_>) -> ExprKind {
-        let op_of = |this: &Self, node: Node<'_>| field(node, "operator").map_or("", |op| this.source.of(op));
+        let op_of = |this: &Self, node: Node<'_>| {
+            field(node, "operator").map_or("", |op| this.source.of(op))
+        };
         let op = op_of(self, node);
         if op == "+" || op == "|" {
             let mut terms = Vec::new();
@@ -358,21 +498,33 @@ impl Lowering<'_> {
                 }
             }
             terms.push(left);
-            let mut terms: Vec<Expr> = terms.into_iter().rev().map(|term| self.expr(term)).collect();
+            let terms: Vec<Expr> = terms
+                .into_iter()
+                .rev()
+                .map(|term| self.expr(term))
+                .collect();
             if op == "+" {
                 return ExprKind::Sum(terms);
             }
-            // `os.O_CREATE|os.O_WRONLY`: what matters is among them. Numbers are combined.
-            if terms.len() == 2 {
-                let (right, left) = (terms.pop(), terms.pop());
-                if let (Some(left), Some(right)) = (left, right) {
-                    return ExprKind::Binary(operator("|"), Box::new(left), Box::new(right));
-                }
-            }
-            return ExprKind::Many(terms);
+            // `os.O_CREATE|os.O_WRONLY|…`, from the left.
+            let mut terms = terms.into_iter();
+            let first = terms.next();
+            let whole = first.map(|first| {
+                terms.fold(first, |left, right| {
+                    let at = Span::new(left.span.start, right.span.end);
+                    Expr::new(
+                        at,
+                        ExprKind::Binary(operator("|"), Box::new(left), Box::new(right)),
+                    )
+                })
+            });
+            return whole.map_or_else(nothing, |whole| whole.kind);
         }
         let op = operator(op);
-        match (self.boxed(field(node, "left")), self.boxed(field(node, "right"))) {
+        match (
+            self.boxed(field(node, "left")),
+            self.boxed(field(node, "right")),
+        ) {
             (Some(left), Some(right)) => ExprKind::Binary(op, left, right),
             _ => nothing(),
         }
@@ -392,13 +544,23 @@ impl Lowering<'_> {
                                 ExprKind::Name(name) => name,
                                 _ => "".into(),
                             };
-                            args.push(Arg { name: Some(name), value });
+                            args.push(Arg {
+                                name: Some(name),
+                                value,
+                            });
                         }
                     } else {
-                        args.push(Arg { name: None, value: self.expr(element) });
+                        args.push(Arg {
+                            name: None,
+                            value: self.expr(element),
+                        });
                     }
                 }
-                ExprKind::Call(Box::new(Call { callee, args, constructs: true }))
+                ExprKind::Call(Box::new(Call {
+                    callee,
+                    args,
+                    constructs: true,
+                }))
             }
             _ => body.map_or_else(nothing, |body| self.literal_value(body)),
         }
@@ -413,10 +575,21 @@ impl Lowering<'_> {
 
     fn literal_value(&mut self, node: Node<'_>) -> ExprKind {
         let elements = children(node);
-        if elements.iter().any(|element| element.kind() == "keyed_element") {
-            let pairs = elements.into_iter().filter_map(|element| self.keyed(element)).collect();
+        if elements
+            .iter()
+            .any(|element| element.kind() == "keyed_element")
+        {
+            let pairs = elements
+                .into_iter()
+                .filter_map(|element| self.keyed(element))
+                .collect();
             return ExprKind::Dict(pairs);
         }
-        ExprKind::List(elements.into_iter().map(|element| self.expr(element)).collect())
+        ExprKind::List(
+            elements
+                .into_iter()
+                .map(|element| self.expr(element))
+                .collect(),
+        )
     }
 }

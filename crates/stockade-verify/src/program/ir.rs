@@ -98,15 +98,30 @@ pub(crate) enum Target {
 pub(crate) enum Stmt {
     Expr(Expr),
     /// `target = value`; with an operator, `target op= value`.
-    Assign { target: Target, value: Expr, op: Option<Op> },
+    Assign {
+        target: Target,
+        value: Expr,
+        op: Option<Op>,
+    },
     /// A name bound to a module or a member of one.
-    Import { name: Text, path: Text, span: Span },
+    Import {
+        name: Text,
+        path: Text,
+        span: Span,
+    },
     /// All members of a module.
-    ImportAll { path: Text, span: Span },
+    ImportAll {
+        path: Text,
+        span: Span,
+    },
     Function(Rc<Function>),
     Class(Class),
     Return(Option<Expr>),
-    For { target: Target, iter: Expr, body: Vec<Stmt> },
+    For {
+        target: Target,
+        iter: Expr,
+        body: Vec<Stmt>,
+    },
     /// Statements that may run: both branches of a condition, a loop's or handler's body.
     Block(Vec<Stmt>),
     /// A loop without an end of its own: `while True`.

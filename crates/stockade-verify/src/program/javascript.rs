@@ -30,10 +30,19 @@ pub(crate) fn lower_typescript(text: &str) -> Option<Program> {
 fn lower_with(language: &tree_sitter::Language, text: &str) -> Option<Program> {
     let tree = parse(language, text)?;
     let root = tree.root_node();
-    let mut lowering = Lowering { source: Source::new(text), comments: Vec::new() };
+    let mut lowering = Lowering {
+        source: Source::new(text),
+        comments: Vec::new(),
+    };
     lowering.source.broken = root.has_error();
     let body = lowering.block(root);
-    Some(Program { body, comments: lowering.comments, broken: lowering.source.broken, fragment: false, too_deep: lowering.source.too_deep })
+    Some(Program {
+        body,
+        comments: lowering.comments,
+        broken: lowering.source.broken,
+        fragment: false,
+        too_deep: lowering.source.too_deep,
+    })
 }
 
 struct Lowering<'t> {
@@ -73,17 +82,26 @@ impl Lowering<'_> {
                     self.statement(inner, out);
                 } else if let Some(source) = field(node, "source") {
                     let path = self.module(source);
-                    out.push(Stmt::Import { name: path.clone(), path, span: span(node) });
+                    out.push(Stmt::Import {
+                        name: path.clone(),
+                        path,
+                        span: span(node),
+                    });
                 }
             }
             "lexical_declaration" | "variable_declaration" | "using_declaration" => {
                 for child in children(node) {
-                    let (Some(name), Some(value)) = (field(child, "name"), field(child, "value")) else {
+                    let (Some(name), Some(value)) = (field(child, "name"), field(child, "value"))
+                    else {
                         continue;
                     };
                     let value = self.expr(value);
                     let target = self.target(name);
-                    out.push(Stmt::Assign { target, value, op: None });
+                    out.push(Stmt::Assign {
+                        target,
+                        value,
+                        op: None,
+                    });
                 }
             }
             "function_declaration" | "generator_function_declaration" => {
@@ -117,16 +135,49 @@ impl Lowering<'_> {
                 out.push(Stmt::For { target, iter, body });
             }
             "while_statement" | "for_statement" => {
-                let condition = field(node, "condition").map_or("", |condition| self.source.of(condition).trim_matches(['(', ')', ';', ' ']));
-                let forever = matches!(condition, "true" | "1" | "!![]" | "!0") || node.kind() == "for_statement" && condition.is_empty();
+                let condition = field(node, "condition").map_or("", |condition| {
+                    self.source.of(condition).trim_matches(['(', ')', ';', ' '])
+                });
+                let forever = matches!(condition, "true" | "1" | "!![]" | "!0")
+                    || node.kind() == "for_statement" && condition.is_empty();
                 let mut inner = Vec::new();
                 self.nested(node, &mut inner);
-                out.push(if forever { Stmt::Forever(inner) } else { Stmt::Block(inner) });
+                out.push(if forever {
+                    Stmt::Forever(inner)
+                } else {
+                    Stmt::Block(inner)
+                });
             }
-            "if_statement" | "do_statement" | "try_statement" | "switch_statement" | "switch_body" | "switch_case" | "switch_default" | "catch_clause" | "finally_clause" | "else_clause" | "labeled_statement"
-            | "statement_block" | "with_statement" | "throw_statement" | "ERROR" | "internal_module" | "module" | "ambient_declaration" | "class_static_block" => self.nested(node, out),
-            "empty_statement" | "break_statement" | "continue_statement" | "debugger_statement" | "interface_declaration" | "type_alias_declaration" | "statement_identifier" | "function_signature"
-            | "type_annotation" | "type_arguments" | "type_parameters" => {}
+            "if_statement"
+            | "do_statement"
+            | "try_statement"
+            | "switch_statement"
+            | "switch_body"
+            | "switch_case"
+            | "switch_default"
+            | "catch_clause"
+            | "finally_clause"
+            | "else_clause"
+            | "labeled_statement"
+            | "statement_block"
+            | "with_statement"
+            | "throw_statement"
+            | "ERROR"
+            | "internal_module"
+            | "module"
+            | "ambient_declaration"
+            | "class_static_block" => self.nested(node, out),
+            "empty_statement"
+            | "break_statement"
+            | "continue_statement"
+            | "debugger_statement"
+            | "interface_declaration"
+            | "type_alias_declaration"
+            | "statement_identifier"
+            | "function_signature"
+            | "type_annotation"
+            | "type_arguments"
+            | "type_parameters" => {}
             "enum_declaration" => {}
             _ => {
                 let value = self.expr(node);
@@ -145,7 +196,11 @@ impl Lowering<'_> {
         let plain = quoted.trim_matches(['"', '\'', '`']);
         let plain = plain.strip_prefix("node:").unwrap_or(plain);
         let plain = plain.strip_suffix("/promises").unwrap_or(plain);
-        if matches!(plain, "fs-extra" | "graceful-fs") { "fs".into() } else { plain.into() }
+        if matches!(plain, "fs-extra" | "graceful-fs") {
+            "fs".into()
+        } else {
+            plain.into()
+        }
     }
 
     fn import(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
@@ -160,12 +215,20 @@ impl Lowering<'_> {
             match child.kind() {
                 "import_clause" | "named_imports" => stack.extend(children(child)),
                 "identifier" => {
-                    out.push(Stmt::Import { name: self.text(child), path: path.clone(), span: at });
+                    out.push(Stmt::Import {
+                        name: self.text(child),
+                        path: path.clone(),
+                        span: at,
+                    });
                     bound = true;
                 }
                 "namespace_import" => {
                     if let Some(name) = children(child).first() {
-                        out.push(Stmt::Import { name: self.text(*name), path: path.clone(), span: at });
+                        out.push(Stmt::Import {
+                            name: self.text(*name),
+                            path: path.clone(),
+                            span: at,
+                        });
                         bound = true;
                     }
                 }
@@ -173,8 +236,16 @@ impl Lowering<'_> {
                     if let Some(name) = field(child, "name") {
                         let alias = field(child, "alias").unwrap_or(name);
                         let member = self.source.of(name);
-                        let full: Text = if member == "default" { path.clone() } else { format!("{path}.{member}").into() };
-                        out.push(Stmt::Import { name: self.text(alias), path: full, span: at });
+                        let full: Text = if member == "default" {
+                            path.clone()
+                        } else {
+                            format!("{path}.{member}").into()
+                        };
+                        out.push(Stmt::Import {
+                            name: self.text(alias),
+                            path: full,
+                            span: at,
+                        });
                         bound = true;
                     }
                 }
@@ -182,7 +253,11 @@ impl Lowering<'_> {
             }
         }
         if !bound {
-            out.push(Stmt::Import { name: path.clone(), path, span: at });
+            out.push(Stmt::Import {
+                name: path.clone(),
+                path,
+                span: at,
+            });
         }
     }
 
@@ -216,7 +291,12 @@ impl Lowering<'_> {
                 self.source.ascend();
             }
         }
-        Class { name, bases, decorators: Vec::new(), body }
+        Class {
+            name,
+            bases,
+            decorators: Vec::new(),
+            body,
+        }
     }
 
     fn function(&mut self, node: Node<'_>) -> Function {
@@ -226,7 +306,10 @@ impl Lowering<'_> {
             (None, Some(one)) => vec![one],
             (None, None) => Vec::new(),
         };
-        let params = params.into_iter().flat_map(|param| self.param(param)).collect();
+        let params = params
+            .into_iter()
+            .flat_map(|param| self.param(param))
+            .collect();
         let body = match field(node, "body") {
             Some(body) if body.kind() == "statement_block" => self.block(body),
             Some(body) => {
@@ -235,22 +318,52 @@ impl Lowering<'_> {
             }
             None => Vec::new(),
         };
-        Function { name, params, body, decorators: Vec::new(), span: span(node) }
+        Function {
+            name,
+            params,
+            body,
+            decorators: Vec::new(),
+            span: span(node),
+        }
     }
 
     fn param(&mut self, node: Node<'_>) -> Vec<Param> {
         match node.kind() {
-            "identifier" => vec![Param { name: self.text(node), default: None, rest: false }],
+            "identifier" => vec![Param {
+                name: self.text(node),
+                default: None,
+                rest: false,
+            }],
             "assignment_pattern" => {
                 let default = field(node, "right").map(|value| self.expr(value));
-                let name = field(node, "left").filter(|left| left.kind() == "identifier").map_or_else(|| "".into(), |left| self.text(left));
-                vec![Param { name, default, rest: false }]
+                let name = field(node, "left")
+                    .filter(|left| left.kind() == "identifier")
+                    .map_or_else(|| "".into(), |left| self.text(left));
+                vec![Param {
+                    name,
+                    default,
+                    rest: false,
+                }]
             }
-            "rest_pattern" => children(node).first().map(|name| Param { name: self.text(*name), default: None, rest: true }).into_iter().collect(),
-            "required_parameter" | "optional_parameter" => field(node, "pattern").map(|pattern| self.param(pattern)).unwrap_or_default(),
+            "rest_pattern" => children(node)
+                .first()
+                .map(|name| Param {
+                    name: self.text(*name),
+                    default: None,
+                    rest: true,
+                })
+                .into_iter()
+                .collect(),
+            "required_parameter" | "optional_parameter" => field(node, "pattern")
+                .map(|pattern| self.param(pattern))
+                .unwrap_or_default(),
             "this" | "comment" | "decorator" => Vec::new(),
             // Destructured: its names are unknown either way.
-            _ => vec![Param { name: "".into(), default: None, rest: false }],
+            _ => vec![Param {
+                name: "".into(),
+                default: None,
+                rest: false,
+            }],
         }
     }
 
@@ -279,10 +392,15 @@ impl Lowering<'_> {
                 let mut members = Vec::new();
                 for child in children(node) {
                     match child.kind() {
-                        "shorthand_property_identifier_pattern" => members.push((self.text(child), Target::Name(self.text(child)))),
+                        "shorthand_property_identifier_pattern" => {
+                            members.push((self.text(child), Target::Name(self.text(child))))
+                        }
                         "pair_pattern" => {
-                            if let (Some(key), Some(value)) = (field(child, "key"), field(child, "value")) {
-                                let key: Text = self.source.of(key).trim_matches(['"', '\'']).into();
+                            if let (Some(key), Some(value)) =
+                                (field(child, "key"), field(child, "value"))
+                            {
+                                let key: Text =
+                                    self.source.of(key).trim_matches(['"', '\'']).into();
                                 let target = self.target(value);
                                 members.push((key, target));
                             }
@@ -302,12 +420,20 @@ impl Lowering<'_> {
                 if !self.source.descend(node) {
                     return Target::Tuple(Vec::new());
                 }
-                let targets = children(node).into_iter().map(|child| self.target(child)).collect();
+                let targets = children(node)
+                    .into_iter()
+                    .map(|child| self.target(child))
+                    .collect();
                 self.source.ascend();
                 Target::Tuple(targets)
             }
-            "assignment_pattern" => field(node, "left").map_or_else(|| Target::Tuple(Vec::new()), |left| self.target(left)),
-            "lexical_declaration" | "variable_declaration" | "variable_declarator" | "parenthesized_expression" | "non_null_expression" => {
+            "assignment_pattern" => field(node, "left")
+                .map_or_else(|| Target::Tuple(Vec::new()), |left| self.target(left)),
+            "lexical_declaration"
+            | "variable_declaration"
+            | "variable_declarator"
+            | "parenthesized_expression"
+            | "non_null_expression" => {
                 let inner = field(node, "name").or_else(|| children(node).into_iter().next());
                 inner.map_or_else(|| Target::Tuple(Vec::new()), |inner| self.target(inner))
             }
@@ -329,27 +455,39 @@ impl Lowering<'_> {
     }
 
     fn all(&mut self, node: Node<'_>) -> Vec<Expr> {
-        children(node).into_iter().map(|child| self.expr(child)).collect()
+        children(node)
+            .into_iter()
+            .map(|child| self.expr(child))
+            .collect()
     }
 
     fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
         match node.kind() {
-            "identifier" | "this" | "shorthand_property_identifier" => ExprKind::Name(self.text(node)),
+            "identifier" | "this" | "shorthand_property_identifier" => {
+                ExprKind::Name(self.text(node))
+            }
             "import" => ExprKind::Name("import".into()),
             "string" => {
                 let quoted = self.source.of(node);
-                let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+                let inner = quoted
+                    .get(1..quoted.len().saturating_sub(1))
+                    .unwrap_or_default();
                 ExprKind::Text(escapes::javascript(inner).into())
             }
             "template_string" => self.template(node),
             "number" => escapes::integer(self.source.of(node)).map_or_else(nothing, ExprKind::Int),
             "true" => ExprKind::Bool(true),
             "false" => ExprKind::Bool(false),
-            "member_expression" => match (self.boxed(field(node, "object")), field(node, "property")) {
-                (Some(object), Some(property)) => ExprKind::Attr(object, self.text(property)),
-                _ => nothing(),
-            },
-            "subscript_expression" => match (self.boxed(field(node, "object")), self.boxed(field(node, "index"))) {
+            "member_expression" => {
+                match (self.boxed(field(node, "object")), field(node, "property")) {
+                    (Some(object), Some(property)) => ExprKind::Attr(object, self.text(property)),
+                    _ => nothing(),
+                }
+            }
+            "subscript_expression" => match (
+                self.boxed(field(node, "object")),
+                self.boxed(field(node, "index")),
+            ) {
                 (Some(object), Some(index)) => ExprKind::Index(object, index),
                 _ => nothing(),
             },
@@ -360,18 +498,34 @@ impl Lowering<'_> {
                 let op = field(node, "operator").map_or("", |op| self.source.of(op));
                 match (self.boxed(field(node, "argument")), op) {
                     (Some(argument), "-") => ExprKind::Negate(argument),
-                    (Some(argument), _) => ExprKind::Many(vec![*argument, Expr::new(span(node), nothing())]),
+                    (Some(argument), _) => {
+                        ExprKind::Many(vec![*argument, Expr::new(span(node), nothing())])
+                    }
                     (None, _) => nothing(),
                 }
             }
             "ternary_expression" => {
-                let parts = [field(node, "consequence"), field(node, "alternative"), field(node, "condition")];
-                ExprKind::Either(parts.into_iter().flatten().map(|part| self.expr(part)).collect())
+                let parts = [
+                    field(node, "consequence"),
+                    field(node, "alternative"),
+                    field(node, "condition"),
+                ];
+                ExprKind::Either(
+                    parts
+                        .into_iter()
+                        .flatten()
+                        .map(|part| self.expr(part))
+                        .collect(),
+                )
             }
-            "assignment_expression" => match (field(node, "left"), self.boxed(field(node, "right"))) {
-                (Some(left), Some(value)) => ExprKind::Assign(Box::new(self.target(left)), value),
-                _ => nothing(),
-            },
+            "assignment_expression" => {
+                match (field(node, "left"), self.boxed(field(node, "right"))) {
+                    (Some(left), Some(value)) => {
+                        ExprKind::Assign(Box::new(self.target(left)), value)
+                    }
+                    _ => nothing(),
+                }
+            }
             "augmented_assignment_expression" => {
                 let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
                     return nothing();
@@ -382,7 +536,14 @@ impl Lowering<'_> {
                 let right = self.boxed(Some(right));
                 match (old, right) {
                     (Some(old), Some(right)) => {
-                        let value = Expr::new(span(node), if op == super::ir::Op::Add { ExprKind::Sum(vec![*old, *right]) } else { ExprKind::Binary(op, old, right) });
+                        let value = Expr::new(
+                            span(node),
+                            if op == super::ir::Op::Add {
+                                ExprKind::Sum(vec![*old, *right])
+                            } else {
+                                ExprKind::Binary(op, old, right)
+                            },
+                        );
                         ExprKind::Assign(Box::new(self.target(left)), Box::new(value))
                     }
                     _ => nothing(),
@@ -399,8 +560,16 @@ impl Lowering<'_> {
                     None => nothing(),
                 }
             }
-            "parenthesized_expression" | "await_expression" | "non_null_expression" | "as_expression" | "satisfies_expression" | "type_assertion" | "instantiation_expression" => {
-                let inner = children(node).into_iter().find(|child| !child.kind().ends_with("type") && !child.kind().starts_with("type_"));
+            "parenthesized_expression"
+            | "await_expression"
+            | "non_null_expression"
+            | "as_expression"
+            | "satisfies_expression"
+            | "type_assertion"
+            | "instantiation_expression" => {
+                let inner = children(node).into_iter().find(|child| {
+                    !child.kind().ends_with("type") && !child.kind().starts_with("type_")
+                });
                 inner.map_or_else(nothing, |inner| self.expr_kind_of(inner))
             }
             "array" => ExprKind::List(self.all(node)),
@@ -421,9 +590,27 @@ impl Lowering<'_> {
                 self.comments.push(span(node));
                 nothing()
             }
-            "regex" | "null" | "undefined" | "super" | "jsx_text" | "type_arguments" | "property_identifier" => nothing(),
-            "lexical_declaration" | "variable_declaration" | "function_declaration" | "expression_statement" | "statement_block" | "if_statement" | "for_statement" | "for_in_statement" | "while_statement"
-            | "try_statement" | "return_statement" | "import_statement" | "export_statement" | "class_declaration" => {
+            "regex"
+            | "null"
+            | "undefined"
+            | "super"
+            | "jsx_text"
+            | "type_arguments"
+            | "property_identifier" => nothing(),
+            "lexical_declaration"
+            | "variable_declaration"
+            | "function_declaration"
+            | "expression_statement"
+            | "statement_block"
+            | "if_statement"
+            | "for_statement"
+            | "for_in_statement"
+            | "while_statement"
+            | "try_statement"
+            | "return_statement"
+            | "import_statement"
+            | "export_statement"
+            | "class_declaration" => {
                 let mut out = Vec::new();
                 self.statement(node, &mut out);
                 statements_as_expression(out)
@@ -443,15 +630,30 @@ impl Lowering<'_> {
         let callee = self.expr(callee);
         let args = match field(node, "arguments") {
             // A tagged template: f`…`
-            Some(template) if template.kind() == "template_string" => vec![Arg { name: None, value: self.expr(template) }],
-            Some(list) => children(list).into_iter().map(|arg| Arg { name: None, value: self.expr(arg) }).collect(),
+            Some(template) if template.kind() == "template_string" => vec![Arg {
+                name: None,
+                value: self.expr(template),
+            }],
+            Some(list) => children(list)
+                .into_iter()
+                .map(|arg| Arg {
+                    name: None,
+                    value: self.expr(arg),
+                })
+                .collect(),
             None => Vec::new(),
         };
-        ExprKind::Call(Box::new(Call { callee, args, constructs }))
+        ExprKind::Call(Box::new(Call {
+            callee,
+            args,
+            constructs,
+        }))
     }
 
     fn binary(&mut self, node: Node<'_>) -> ExprKind {
-        let op_of = |this: &Self, node: Node<'_>| field(node, "operator").map_or("", |op| this.source.of(op));
+        let op_of = |this: &Self, node: Node<'_>| {
+            field(node, "operator").map_or("", |op| this.source.of(op))
+        };
         let op = op_of(self, node);
         if op == "+" || matches!(op, "||" | "&&" | "??") {
             let mut terms = Vec::new();
@@ -464,11 +666,22 @@ impl Lowering<'_> {
                 }
             }
             terms.push(left);
-            let terms = terms.into_iter().rev().map(|term| self.expr(term)).collect();
-            return if op == "+" { ExprKind::Sum(terms) } else { ExprKind::Either(terms) };
+            let terms = terms
+                .into_iter()
+                .rev()
+                .map(|term| self.expr(term))
+                .collect();
+            return if op == "+" {
+                ExprKind::Sum(terms)
+            } else {
+                ExprKind::Either(terms)
+            };
         }
         let op = operator(op);
-        match (self.boxed(field(node, "left")), self.boxed(field(node, "right"))) {
+        match (
+            self.boxed(field(node, "left")),
+            self.boxed(field(node, "right")),
+        ) {
             (Some(left), Some(right)) => ExprKind::Binary(op, left, right),
             _ => nothing(),
         }
@@ -491,7 +704,10 @@ impl Lowering<'_> {
                 "method_definition" => {
                     let function = self.function(child);
                     let name = function.name.clone().unwrap_or_else(|| "".into());
-                    pairs.push((Expr::new(span(child), ExprKind::Text(name)), Expr::new(span(child), ExprKind::Function(Rc::new(function)))));
+                    pairs.push((
+                        Expr::new(span(child), ExprKind::Text(name)),
+                        Expr::new(span(child), ExprKind::Function(Rc::new(function))),
+                    ));
                 }
                 "shorthand_property_identifier" => {
                     let name = Expr::new(span(child), ExprKind::Text(self.text(child)));
@@ -511,7 +727,12 @@ impl Lowering<'_> {
         let mut at = node.start_byte() + 1;
         let text_between = |from: usize, to: usize, this: &Self| {
             let raw = this.source.text.get(from..to).unwrap_or_default();
-            (!raw.is_empty()).then(|| Expr::new(Span::new(from, to), ExprKind::Text(escapes::javascript(raw).into())))
+            (!raw.is_empty()).then(|| {
+                Expr::new(
+                    Span::new(from, to),
+                    ExprKind::Text(escapes::javascript(raw).into()),
+                )
+            })
         };
         for child in children(node) {
             if child.kind() == "template_substitution" {
@@ -524,7 +745,12 @@ impl Lowering<'_> {
         parts.extend(text_between(at, node.end_byte().saturating_sub(1), self));
         match parts.as_slice() {
             [] => ExprKind::Text("".into()),
-            [Expr { kind: ExprKind::Text(text), .. }] => ExprKind::Text(text.clone()),
+            [
+                Expr {
+                    kind: ExprKind::Text(text),
+                    ..
+                },
+            ] => ExprKind::Text(text.clone()),
             _ => ExprKind::Template(parts),
         }
     }

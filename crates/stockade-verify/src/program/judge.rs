@@ -44,7 +44,11 @@ pub(super) struct Seen {
 }
 
 impl<'a> Judge<'a> {
-    pub(crate) fn new(dialect: Dialect, analysis: &'a Analysis<'a>, findings: &'a mut Findings) -> Self {
+    pub(crate) fn new(
+        dialect: Dialect,
+        analysis: &'a Analysis<'a>,
+        findings: &'a mut Findings,
+    ) -> Self {
         Self {
             dialect,
             analysis,
@@ -59,7 +63,10 @@ impl<'a> Judge<'a> {
     }
 
     pub(super) fn files(&self) -> Files<'a> {
-        Files { allowed: &self.analysis.verifier.allowed_paths, speaker: Speaker::Program }
+        Files {
+            allowed: &self.analysis.verifier.allowed_paths,
+            speaker: Speaker::Program,
+        }
     }
 
     pub(super) fn language(&self) -> Language {
@@ -73,10 +80,23 @@ impl<'a> Judge<'a> {
     /// A module comes into use.
     pub(crate) fn import(&mut self, path: &str, span: Span) {
         let below = |module: &String| {
-            path == module || path.strip_prefix(module.as_str()).is_some_and(|rest| rest.starts_with(['.', '/']))
+            path == module
+                || path
+                    .strip_prefix(module.as_str())
+                    .is_some_and(|rest| rest.starts_with(['.', '/']))
         };
-        if let Some(module) = self.analysis.verifier.blocked_modules.iter().find(|module| below(module)) {
-            self.findings.add(Rule::BlockedModule, span, format!("uses `{module}`, which is blocked"));
+        if let Some(module) = self
+            .analysis
+            .verifier
+            .blocked_modules
+            .iter()
+            .find(|module| below(module))
+        {
+            self.findings.add(
+                Rule::BlockedModule,
+                span,
+                format!("uses `{module}`, which is blocked"),
+            );
         }
         let low = match self.dialect {
             Dialect::Go => match path {
@@ -99,7 +119,8 @@ impl<'a> Judge<'a> {
         };
         if let Some(low) = low {
             if self.reported_modules.insert(path.into()) {
-                self.findings.warn(Rule::LowLevel, span, format!("`{path}` {low}"));
+                self.findings
+                    .warn(Rule::LowLevel, span, format!("`{path}` {low}"));
             }
         }
     }
@@ -107,46 +128,97 @@ impl<'a> Judge<'a> {
     fn blocked(&mut self, path: &str, span: Span) {
         let last = path.rsplit(['.', '/']).next().unwrap_or(path);
         let verifier = self.analysis.verifier;
-        if verifier.blocked_functions.iter().any(|blocked| blocked == path || blocked == last) {
-            self.findings.add(Rule::BlockedFunction, span, format!("calls `{path}`, which is blocked"));
+        if verifier
+            .blocked_functions
+            .iter()
+            .any(|blocked| blocked == path || blocked == last)
+        {
+            self.findings.add(
+                Rule::BlockedFunction,
+                span,
+                format!("calls `{path}`, which is blocked"),
+            );
         }
-        let within = |module: &String| path.strip_prefix(module.as_str()).is_some_and(|rest| rest.starts_with('.') || rest.is_empty());
-        if let Some(module) = verifier.blocked_modules.iter().find(|module| within(module)) {
-            self.findings.add(Rule::BlockedModule, span, format!("uses `{module}`, which is blocked"));
+        let within = |module: &String| {
+            path.strip_prefix(module.as_str())
+                .is_some_and(|rest| rest.starts_with('.') || rest.is_empty())
+        };
+        if let Some(module) = verifier
+            .blocked_modules
+            .iter()
+            .find(|module| within(module))
+        {
+            self.findings.add(
+                Rule::BlockedModule,
+                span,
+                format!("uses `{module}`, which is blocked"),
+            );
         }
     }
 
     /// A call that was worked out.
-    pub(crate) fn folded(&mut self, path: &str, args: &Args, value: &Value, span: Span, indirect: bool) {
+    pub(crate) fn folded(
+        &mut self,
+        path: &str,
+        args: &Args,
+        value: &Value,
+        span: Span,
+        indirect: bool,
+    ) {
         self.blocked(path, span);
         if let Kind::Api(module) = &value.kind {
             let entry = self.dialect.entry(path);
             if entry.is_some_and(|entry| entry.action == "import") {
                 self.import(&module.clone(), span);
-                let hidden = args.first().is_some_and(|name| name.taint.has(Taint::DECODED));
+                let hidden = args
+                    .first()
+                    .is_some_and(|name| name.taint.has(Taint::DECODED));
                 if hidden || indirect {
-                    self.findings.add(Rule::ObfuscatedName, span, format!("imports `{module}` by a hidden name"));
+                    self.findings.add(
+                        Rule::ObfuscatedName,
+                        span,
+                        format!("imports `{module}` by a hidden name"),
+                    );
                 }
             }
         }
     }
 
     /// A call of a function of a library; what is known of its result.
-    pub(crate) fn call(&mut self, path: &str, callee: &Value, args: &Args, span: Span, endless: bool) -> Value {
+    pub(crate) fn call(
+        &mut self,
+        path: &str,
+        callee: &Value,
+        args: &Args,
+        span: Span,
+        endless: bool,
+    ) -> Value {
         self.blocked(path, span);
         let entry = self.dialect.entry(path);
-        let result = Value { taint: args.taint().without(Taint::UNBOUND) | callee.taint, ..Value::api(format!("{path}()")) };
+        let taint = args.taint().without(Taint::UNBOUND) | callee.taint;
+        let result = Value::api(format!("{path}()")).with(taint);
         let Some(entry) = entry else {
             return result;
         };
         if callee.indirect && is_dangerous(entry.action) {
-            self.findings.add(Rule::ObfuscatedName, span, format!("reaches `{path}` through a computed name"));
+            self.findings.add(
+                Rule::ObfuscatedName,
+                span,
+                format!("reaches `{path}` through a computed name"),
+            );
         }
         self.act(path, entry, args, span, endless, result)
     }
 
     /// A method of an object whose class is not known.
-    pub(crate) fn method(&mut self, base: &Value, name: &str, args: &Args, span: Span, indirect: bool) -> Value {
+    pub(crate) fn method(
+        &mut self,
+        base: &Value,
+        name: &str,
+        args: &Args,
+        span: Span,
+        indirect: bool,
+    ) -> Value {
         let taint = base.deep_taint() | args.taint().without(Taint::UNBOUND);
         let result = Value::unknown(taint);
         if let Kind::Handle(path) = &base.kind {
@@ -171,7 +243,8 @@ impl<'a> Judge<'a> {
                     }
                 }
                 "push" if args.taint().has(Taint::ENVIRONMENT) => {
-                    self.findings.add(Rule::Exfiltration, span, "hands the whole environment over");
+                    self.findings
+                        .add(Rule::Exfiltration, span, "hands the whole environment over");
                 }
                 _ => {}
             }
@@ -192,7 +265,9 @@ impl<'a> Judge<'a> {
         }
         match name {
             "unlink" | "rmdir" => self.delete(&place, Deletion::File, span),
-            "mkdir" | "touch" | "symlink_to" | "hardlink_to" => self.write(&place, path, Writing::Append, Taint::NONE, span),
+            "mkdir" | "touch" | "symlink_to" | "hardlink_to" => {
+                self.write(&place, path, Writing::Append, Taint::NONE, span)
+            }
             "chmod" => self.chmod(path, args.first(), span),
             "rename" | "replace" => {
                 if let Some(target) = args.first().and_then(Value::as_text) {
@@ -204,8 +279,26 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn unknown_method(&mut self, base: &Value, name: &str, args: &Args, span: Span, indirect: bool) {
-        if matches!(name, "execute" | "executescript" | "query" | "raw" | "executemany" | "exec" | "Exec" | "Query" | "$executeRawUnsafe") {
+    fn unknown_method(
+        &mut self,
+        base: &Value,
+        name: &str,
+        args: &Args,
+        span: Span,
+        indirect: bool,
+    ) {
+        if matches!(
+            name,
+            "execute"
+                | "executescript"
+                | "query"
+                | "raw"
+                | "executemany"
+                | "exec"
+                | "Exec"
+                | "Query"
+                | "$executeRawUnsafe"
+        ) {
             if let Some(text) = args.first().and_then(Value::as_text) {
                 let upper = text.trim_start().to_ascii_uppercase();
                 if upper.starts_with("DROP ") || upper.starts_with("TRUNCATE ") {
@@ -219,12 +312,22 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        let connection = matches!(name, "connect" | "Connect") && args.first().is_some_and(|value| value.as_list().is_some_and(|items| items.len() >= 2));
+        let connection = matches!(name, "connect" | "Connect")
+            && args
+                .first()
+                .is_some_and(|value| value.as_list().is_some_and(|items| items.len() >= 2));
         if connection && base.taint.has(Taint::UNBOUND) {
             self.connects(args.first(), span);
         }
-        if indirect && base.taint.has(Taint::UNBOUND) && matches!(name, "eval" | "exec" | "system" | "spawn" | "execSync") {
-            self.findings.add(Rule::ObfuscatedName, span, format!("reaches `{name}` through a computed name"));
+        if indirect
+            && base.taint.has(Taint::UNBOUND)
+            && matches!(name, "eval" | "exec" | "system" | "spawn" | "execSync")
+        {
+            self.findings.add(
+                Rule::ObfuscatedName,
+                span,
+                format!("reaches `{name}` through a computed name"),
+            );
         }
     }
 
@@ -232,7 +335,11 @@ impl<'a> Judge<'a> {
     pub(crate) fn unknown_call(&mut self, callee: &Value, args: &Args, span: Span) {
         let computed = callee.indirect && callee.taint.has(Taint::DECODED);
         if computed {
-            self.findings.add(Rule::ObfuscatedName, span, "calls something by a decoded name");
+            self.findings.add(
+                Rule::ObfuscatedName,
+                span,
+                "calls something by a decoded name",
+            );
         }
         let _ = args;
     }
@@ -260,13 +367,21 @@ impl<'a> Judge<'a> {
 
     pub(crate) fn attribute(&mut self, base: &Expr, attr: &str, span: Span) {
         if self.dialect == Dialect::Python && attr.starts_with('_') && gadget::climbs(base, attr) {
-            self.findings.add(Rule::SandboxGadget, span, format!("climbs to `{attr}` through an object's internals"));
+            self.findings.add(
+                Rule::SandboxGadget,
+                span,
+                format!("climbs to `{attr}` through an object's internals"),
+            );
         }
     }
 
     pub(crate) fn indexed(&mut self, base: &Expr, span: Span) {
         if self.dialect == Dialect::Python && gadget::picks_class(base) {
-            self.findings.add(Rule::SandboxGadget, span, "picks a class out of all that are loaded");
+            self.findings.add(
+                Rule::SandboxGadget,
+                span,
+                "picks a class out of all that are loaded",
+            );
         }
     }
 
@@ -276,7 +391,8 @@ impl<'a> Judge<'a> {
             return;
         }
         if let Some(reason) = hosts::collector(text) {
-            self.findings.add(Rule::NetworkHost, span, format!("names {reason}"));
+            self.findings
+                .add(Rule::NetworkHost, span, format!("names {reason}"));
         }
         if let Some((rule, what)) = payload::recognise(text) {
             self.findings.add(rule, span, format!("holds {what}"));
@@ -285,17 +401,28 @@ impl<'a> Judge<'a> {
 
     /// Text decoded from a code page that serves to hide it.
     pub(crate) fn code_page(&mut self, name: &str, length: usize, span: Span) {
-        let odd = ["cp037", "cp273", "cp424", "cp500", "cp875", "cp1026", "cp1140"];
+        let odd = [
+            "cp037", "cp273", "cp424", "cp500", "cp875", "cp1026", "cp1140",
+        ];
         if length > 16 && odd.contains(&name.to_ascii_lowercase().as_str()) {
-            self.findings.add(Rule::ObfuscatedText, span, format!("decodes text from {name}"));
+            self.findings.add(
+                Rule::ObfuscatedText,
+                span,
+                format!("decodes text from {name}"),
+            );
         }
     }
 
     pub(crate) fn attribute_set(&mut self, base: &Value, attr: &str, value: &Value, span: Span) {
         if let (Some(path), Kind::Function(_) | Kind::Api(_)) = (base.as_api(), &value.kind) {
             let replaced = format!("{path}.{attr}");
-            if matches!(replaced.as_str(), "builtins.print" | "print" | "input" | "sys.excepthook") && false {
-                self.findings.warn(Rule::LowLevel, span, format!("replaces `{replaced}`"));
+            if matches!(
+                replaced.as_str(),
+                "builtins.print" | "print" | "input" | "sys.excepthook"
+            ) && false
+            {
+                self.findings
+                    .warn(Rule::LowLevel, span, format!("replaces `{replaced}`"));
             }
         }
     }
@@ -303,20 +430,38 @@ impl<'a> Judge<'a> {
     /// `os.environ["LD_PRELOAD"] = …`
     pub(crate) fn item_set(&mut self, base: &Value, index: &Value, value: &Value, span: Span) {
         let environment = matches!(base.as_api(), Some("os.environ" | "process.env"));
-        if let (true, Some("LD_PRELOAD" | "DYLD_INSERT_LIBRARIES" | "LD_AUDIT")) = (environment, index.exact()) {
+        if let (true, Some("LD_PRELOAD" | "DYLD_INSERT_LIBRARIES" | "LD_AUDIT")) =
+            (environment, index.exact())
+        {
             let _ = value;
-            self.findings.add(Rule::ProcessTamper, span, "loads a library into every program started");
+            self.findings.add(
+                Rule::ProcessTamper,
+                span,
+                "loads a library into every program started",
+            );
         }
     }
 
     /// Judges text given to a shell, unknown parts as variables.
     pub(super) fn command_text(&mut self, command: &str, span: Span) -> bool {
         let text = command.replace(UNKNOWN, "${__unknown}");
-        self.analysis.nested(Nested::Full(Language::Bash), &text, span, None, self.findings)
+        self.analysis.nested(
+            Nested::Full(Language::Bash),
+            &text,
+            span,
+            None,
+            self.findings,
+        )
     }
 
     pub(super) fn nested_code(&mut self, code: &str, span: Span) {
-        self.analysis.nested(Nested::Full(self.language()), code, span, None, self.findings);
+        self.analysis.nested(
+            Nested::Full(self.language()),
+            code,
+            span,
+            None,
+            self.findings,
+        );
     }
 
     pub(super) fn read(&mut self, place: &Place, span: Span, mut result: Value) -> Value {
@@ -327,7 +472,14 @@ impl<'a> Judge<'a> {
         result
     }
 
-    pub(super) fn write(&mut self, place: &Place, path: &str, how: Writing, taint: Taint, span: Span) {
+    pub(super) fn write(
+        &mut self,
+        place: &Place,
+        path: &str,
+        how: Writing,
+        taint: Taint,
+        span: Span,
+    ) {
         self.files().write(place, how, span, self.findings);
         if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
             self.downloaded.insert(path.into());
@@ -347,11 +499,19 @@ impl<'a> Judge<'a> {
             self.executable.insert(path.into());
         }
         if bits & 0o4000 != 0 {
-            self.findings.add(Rule::FileMode, span, format!("makes {path} run with its owner's rights"));
+            self.findings.add(
+                Rule::FileMode,
+                span,
+                format!("makes {path} run with its owner's rights"),
+            );
         } else if bits & 0o1002 == 0o2 {
             let place = Place::new(path);
             if bits & 0o777 == 0o777 || !place.within(&self.analysis.verifier.allowed_paths) {
-                self.findings.add(Rule::FileMode, span, format!("lets everyone write {path}").replace(UNKNOWN, "…"));
+                self.findings.add(
+                    Rule::FileMode,
+                    span,
+                    format!("lets everyone write {path}").replace(UNKNOWN, "…"),
+                );
             }
         }
     }
@@ -360,17 +520,28 @@ impl<'a> Judge<'a> {
         let host = address.and_then(|value| match &value.kind {
             Kind::List(items) => items.first().and_then(Value::as_text).map(str::to_owned),
             Kind::Text(text) => Some(text.to_string()),
-            Kind::Dict(pairs) => pairs.iter().find(|(key, _)| key.as_text() == Some("host")).and_then(|(_, value)| value.as_text().map(str::to_owned)),
+            Kind::Dict(pairs) => pairs
+                .iter()
+                .find(|(key, _)| key.as_text() == Some("host"))
+                .and_then(|(_, value)| value.as_text().map(str::to_owned)),
             _ => None,
         });
-        let local = host.as_deref().and_then(hosts::host_of).is_some_and(hosts::is_local);
+        let local = host
+            .as_deref()
+            .and_then(hosts::host_of)
+            .is_some_and(hosts::is_local);
         if local {
             return;
         }
         self.seen.connects.get_or_insert(span);
         match host.as_deref().and_then(hosts::suspicion) {
-            Some(reason) => self.findings.add(Rule::NetworkHost, span, format!("connects to {reason}")),
-            None => self.findings.warn(Rule::NetworkAccess, span, "opens a network connection"),
+            Some(reason) => {
+                self.findings
+                    .add(Rule::NetworkHost, span, format!("connects to {reason}"))
+            }
+            None => self
+                .findings
+                .warn(Rule::NetworkAccess, span, "opens a network connection"),
         }
     }
 
@@ -384,7 +555,8 @@ impl<'a> Judge<'a> {
             _ => None,
         };
         if let Some(span) = reverse {
-            self.findings.add(Rule::ReverseShell, span, "connects a shell to the network");
+            self.findings
+                .add(Rule::ReverseShell, span, "connects a shell to the network");
         }
     }
 }
@@ -393,8 +565,27 @@ impl<'a> Judge<'a> {
 fn is_dangerous(action: &str) -> bool {
     matches!(
         action,
-        "shell" | "argv" | "argv-rest" | "argv-path" | "spawn" | "code" | "function" | "deserialize" | "unmarshal" | "delete" | "delete-tree" | "import" | "run-file" | "inject" | "steal" | "identity" | "environment"
-            | "low-level" | "fetch" | "send" | "connect"
+        "shell"
+            | "argv"
+            | "argv-rest"
+            | "argv-path"
+            | "spawn"
+            | "code"
+            | "function"
+            | "deserialize"
+            | "unmarshal"
+            | "delete"
+            | "delete-tree"
+            | "import"
+            | "run-file"
+            | "inject"
+            | "steal"
+            | "identity"
+            | "environment"
+            | "low-level"
+            | "fetch"
+            | "send"
+            | "connect"
     )
 }
 

@@ -18,6 +18,8 @@ mod mangled;
 mod names;
 mod payload;
 mod python;
+mod run;
+mod send;
 mod tree;
 mod value;
 
@@ -30,7 +32,12 @@ use crate::rule::Rule;
 use api::Dialect;
 
 /// Judges a program; where its comments are.
-pub(crate) fn judge(language: Language, text: &str, analysis: &Analysis<'_>, findings: &mut Findings) -> Vec<Span> {
+pub(crate) fn judge(
+    language: Language,
+    text: &str,
+    analysis: &Analysis<'_>,
+    findings: &mut Findings,
+) -> Vec<Span> {
     let (dialect, program) = match language {
         Language::Python => (Dialect::Python, python::lower(text)),
         Language::Go => (Dialect::Go, go::lower(text)),
@@ -39,7 +46,11 @@ pub(crate) fn judge(language: Language, text: &str, analysis: &Analysis<'_>, fin
         Language::Bash => return Vec::new(),
     };
     let Some(program) = program else {
-        findings.add(Rule::Unreadable, Span::new(0, text.len().min(80)), "the source took too long to parse");
+        findings.add(
+            Rule::Unreadable,
+            Span::new(0, text.len().min(80)),
+            "the source took too long to parse",
+        );
         return Vec::new();
     };
     let mut judge = judge::Judge::new(dialect, analysis, findings);
@@ -50,10 +61,14 @@ pub(crate) fn judge(language: Language, text: &str, analysis: &Analysis<'_>, fin
         findings.add(Rule::Unreadable, span, "nested too deep to be analysed");
     }
     if !complete {
-        findings.notes.push("the program is too large: analysed in part".to_owned());
+        findings
+            .notes
+            .push("the program is too large: analysed in part".to_owned());
     }
     if program.broken && analysis.depth == 0 {
-        findings.notes.push("the source has syntax errors: analysed as far as it could be read".to_owned());
+        findings
+            .notes
+            .push("the source has syntax errors: analysed as far as it could be read".to_owned());
     }
     program.comments
 }

@@ -16,7 +16,9 @@ pub(crate) fn defined(body: &[Stmt], names: &mut HashSet<Text>) {
                 names.insert(class.name.clone());
                 defined(&class.body, names);
             }
-            Stmt::For { target: to, body, .. } => {
+            Stmt::For {
+                target: to, body, ..
+            } => {
                 target(to, names);
                 defined(body, names);
             }

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use tree_sitter::Node;
 
 use super::escapes;
-use super::ir::{Arg, Call, Class, Each, Expr, ExprKind, Function, Op, Param, Program, Stmt, Target, Text};
+use super::ir::{
+    Arg, Call, Class, Each, Expr, ExprKind, Function, Op, Param, Program, Stmt, Target, Text,
+};
 use super::tree::{Source, children, field, parse, span};
 use crate::result::Span;
 
@@ -13,10 +15,19 @@ use crate::result::Span;
 pub(crate) fn lower(text: &str) -> Option<Program> {
     let tree = parse(&tree_sitter_python::LANGUAGE.into(), text)?;
     let root = tree.root_node();
-    let mut lowering = Lowering { source: Source::new(text), comments: Vec::new() };
+    let mut lowering = Lowering {
+        source: Source::new(text),
+        comments: Vec::new(),
+    };
     lowering.source.broken = root.has_error();
     let body = lowering.block(root);
-    Some(Program { body, comments: lowering.comments, broken: lowering.source.broken, fragment: false, too_deep: lowering.source.too_deep })
+    Some(Program {
+        body,
+        comments: lowering.comments,
+        broken: lowering.source.broken,
+        fragment: false,
+        too_deep: lowering.source.too_deep,
+    })
 }
 
 struct Lowering<'t> {
@@ -74,7 +85,9 @@ impl Lowering<'_> {
                 };
                 let target = self.target(left);
                 let iter = self.expr(right);
-                let body = field(node, "body").map(|body| self.block(body)).unwrap_or_default();
+                let body = field(node, "body")
+                    .map(|body| self.block(body))
+                    .unwrap_or_default();
                 out.push(Stmt::For { target, iter, body });
                 if let Some(other) = field(node, "alternative") {
                     self.nested(other, out);
@@ -96,20 +109,53 @@ impl Lowering<'_> {
                 }
             }
             "exec_statement" => {
-                let args = children(node).into_iter().map(|child| Arg { name: None, value: self.expr(child) }).collect();
+                let args = children(node)
+                    .into_iter()
+                    .map(|child| Arg {
+                        name: None,
+                        value: self.expr(child),
+                    })
+                    .collect();
                 let callee = Expr::new(span(node), ExprKind::Name("exec".into()));
-                let call = Call { callee, args, constructs: false };
-                out.push(Stmt::Expr(Expr::new(span(node), ExprKind::Call(Box::new(call)))));
+                let call = Call {
+                    callee,
+                    args,
+                    constructs: false,
+                };
+                out.push(Stmt::Expr(Expr::new(
+                    span(node),
+                    ExprKind::Call(Box::new(call)),
+                )));
             }
-            "global_statement" | "nonlocal_statement" | "pass_statement" | "break_statement" | "continue_statement" | "future_import_statement" => {}
+            "global_statement"
+            | "nonlocal_statement"
+            | "pass_statement"
+            | "break_statement"
+            | "continue_statement"
+            | "future_import_statement" => {}
             "while_statement" => {
-                let condition = field(node, "condition").map_or("", |condition| self.source.of(condition));
+                let condition =
+                    field(node, "condition").map_or("", |condition| self.source.of(condition));
                 let forever = matches!(condition, "True" | "1");
                 let mut inner = Vec::new();
                 self.nested(node, &mut inner);
-                out.push(if forever { Stmt::Forever(inner) } else { Stmt::Block(inner) });
+                out.push(if forever {
+                    Stmt::Forever(inner)
+                } else {
+                    Stmt::Block(inner)
+                });
             }
-            "if_statement" | "try_statement" | "match_statement" | "elif_clause" | "else_clause" | "except_clause" | "except_group_clause" | "finally_clause" | "case_clause" | "block" | "ERROR" => {
+            "if_statement"
+            | "try_statement"
+            | "match_statement"
+            | "elif_clause"
+            | "else_clause"
+            | "except_clause"
+            | "except_group_clause"
+            | "finally_clause"
+            | "case_clause"
+            | "block"
+            | "ERROR" => {
                 self.nested(node, out);
             }
             _ => {
@@ -149,7 +195,11 @@ impl Lowering<'_> {
             let context = self.expr(*context);
             let target = children(alias).first().map(|target| self.target(*target));
             if let Some(target) = target {
-                return out.push(Stmt::Assign { target, value: context, op: None });
+                return out.push(Stmt::Assign {
+                    target,
+                    value: context,
+                    op: None,
+                });
             }
             return out.push(Stmt::Expr(context));
         }
@@ -173,16 +223,27 @@ impl Lowering<'_> {
                             let Some(first) = targets.next() else {
                                 return;
                             };
-                            let first_name = (first.kind() == "identifier").then(|| self.text(first));
+                            let first_name =
+                                (first.kind() == "identifier").then(|| self.text(first));
                             let target = self.target(first);
-                            out.push(Stmt::Assign { target, value, op: None });
+                            out.push(Stmt::Assign {
+                                target,
+                                value,
+                                op: None,
+                            });
                             for other in targets {
                                 let target = self.target(other);
                                 let value = match &first_name {
-                                    Some(name) => Expr::new(span(first), ExprKind::Name(name.clone())),
+                                    Some(name) => {
+                                        Expr::new(span(first), ExprKind::Name(name.clone()))
+                                    }
                                     None => Expr::new(span(first), ExprKind::Many(Vec::new())),
                                 };
-                                out.push(Stmt::Assign { target, value, op: None });
+                                out.push(Stmt::Assign {
+                                    target,
+                                    value,
+                                    op: None,
+                                });
                             }
                             return;
                         }
@@ -198,7 +259,11 @@ impl Lowering<'_> {
                 let op = operator(op.trim_end_matches('='));
                 let target = self.target(left);
                 let value = self.expr(right);
-                out.push(Stmt::Assign { target, value, op: Some(op) });
+                out.push(Stmt::Assign {
+                    target,
+                    value,
+                    op: Some(op),
+                });
             }
             _ => {
                 let value = self.expr(node);
@@ -210,18 +275,31 @@ impl Lowering<'_> {
     fn import(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
         for child in children(node) {
             if child.kind() == "aliased_import" {
-                let (Some(name), Some(alias)) = (field(child, "name"), field(child, "alias")) else {
+                let (Some(name), Some(alias)) = (field(child, "name"), field(child, "alias"))
+                else {
                     continue;
                 };
-                out.push(Stmt::Import { name: self.text(alias), path: self.text(name), span: span(child) });
+                out.push(Stmt::Import {
+                    name: self.text(alias),
+                    path: self.text(name),
+                    span: span(child),
+                });
             } else {
                 // `import a.b` binds `a`; the whole path is still what is imported.
                 let path = self.text(child);
                 let root: Text = path.split('.').next().unwrap_or(&path).into();
                 if root != path {
-                    out.push(Stmt::Import { name: path.clone(), path, span: span(child) });
+                    out.push(Stmt::Import {
+                        name: path.clone(),
+                        path,
+                        span: span(child),
+                    });
                 }
-                out.push(Stmt::Import { name: root.clone(), path: root, span: span(child) });
+                out.push(Stmt::Import {
+                    name: root.clone(),
+                    path: root,
+                    span: span(child),
+                });
             }
         }
     }
@@ -234,7 +312,10 @@ impl Lowering<'_> {
         let mut cursor = node.walk();
         let names: Vec<Node<'_>> = node.children_by_field_name("name", &mut cursor).collect();
         if names.is_empty() {
-            out.push(Stmt::ImportAll { path, span: span(node) });
+            out.push(Stmt::ImportAll {
+                path,
+                span: span(node),
+            });
             return;
         }
         for name in names {
@@ -247,7 +328,11 @@ impl Lowering<'_> {
                 (self.text(name), self.text(name))
             };
             let path = format!("{path}.{member}").into();
-            out.push(Stmt::Import { name: alias, path, span: span(name) });
+            out.push(Stmt::Import {
+                name: alias,
+                path,
+                span: span(name),
+            });
         }
     }
 
@@ -255,7 +340,11 @@ impl Lowering<'_> {
         let mut decorators = Vec::new();
         for child in children(node) {
             if child.kind() == "decorator" {
-                decorators.extend(children(child).first().map(|decorator| self.expr(*decorator)));
+                decorators.extend(
+                    children(child)
+                        .first()
+                        .map(|decorator| self.expr(*decorator)),
+                );
             }
         }
         match field(node, "definition") {
@@ -273,15 +362,29 @@ impl Lowering<'_> {
 
     fn class(&mut self, node: Node<'_>, decorators: Vec<Expr>) -> Class {
         let name = field(node, "name").map_or_else(|| "".into(), |name| self.text(name));
-        let bases = field(node, "superclasses").map(children).unwrap_or_default();
-        let bases = bases.into_iter().map(|base| self.argument(base).value).collect();
-        let body = field(node, "body").map(|body| self.block(body)).unwrap_or_default();
-        Class { name, bases, decorators, body }
+        let bases = field(node, "superclasses")
+            .map(children)
+            .unwrap_or_default();
+        let bases = bases
+            .into_iter()
+            .map(|base| self.argument(base).value)
+            .collect();
+        let body = field(node, "body")
+            .map(|body| self.block(body))
+            .unwrap_or_default();
+        Class {
+            name,
+            bases,
+            decorators,
+            body,
+        }
     }
 
     fn function(&mut self, node: Node<'_>, decorators: Vec<Expr>) -> Function {
         let name = field(node, "name").map(|name| self.text(name));
-        let params = field(node, "parameters").map(|params| self.params(params)).unwrap_or_default();
+        let params = field(node, "parameters")
+            .map(|params| self.params(params))
+            .unwrap_or_default();
         let body = match field(node, "body") {
             Some(body) if body.kind() == "block" => self.block(body),
             Some(body) => {
@@ -290,7 +393,13 @@ impl Lowering<'_> {
             }
             None => Vec::new(),
         };
-        Function { name, params, body, decorators, span: span(node) }
+        Function {
+            name,
+            params,
+            body,
+            decorators,
+            span: span(node),
+        }
     }
 
     fn params(&mut self, node: Node<'_>) -> Vec<Param> {
@@ -298,14 +407,22 @@ impl Lowering<'_> {
         for child in children(node) {
             let (name, value) = match child.kind() {
                 "identifier" => (Some(child), None),
-                "default_parameter" | "typed_default_parameter" => (field(child, "name"), field(child, "value")),
-                "typed_parameter" | "list_splat_pattern" | "dictionary_splat_pattern" => (children(child).into_iter().next(), None),
+                "default_parameter" | "typed_default_parameter" => {
+                    (field(child, "name"), field(child, "value"))
+                }
+                "typed_parameter" | "list_splat_pattern" | "dictionary_splat_pattern" => {
+                    (children(child).into_iter().next(), None)
+                }
                 _ => (None, None),
             };
             let rest = child.kind() == "list_splat_pattern";
             if let Some(name) = name {
                 let default = value.map(|value| self.expr(value));
-                out.push(Param { name: self.text(name), default, rest });
+                out.push(Param {
+                    name: self.text(name),
+                    default,
+                    rest,
+                });
             }
         }
         out
@@ -329,11 +446,20 @@ impl Lowering<'_> {
                 }
                 _ => Target::Tuple(Vec::new()),
             },
-            "pattern_list" | "tuple_pattern" | "list_pattern" | "expression_list" | "tuple" | "list" | "parenthesized_expression" => {
+            "pattern_list"
+            | "tuple_pattern"
+            | "list_pattern"
+            | "expression_list"
+            | "tuple"
+            | "list"
+            | "parenthesized_expression" => {
                 if !self.source.descend(node) {
                     return Target::Tuple(Vec::new());
                 }
-                let targets = children(node).into_iter().map(|child| self.target(child)).collect();
+                let targets = children(node)
+                    .into_iter()
+                    .map(|child| self.target(child))
+                    .collect();
                 self.source.ascend();
                 Target::Tuple(targets)
             }
@@ -348,10 +474,16 @@ impl Lowering<'_> {
     fn argument(&mut self, node: Node<'_>) -> Arg {
         if node.kind() == "keyword_argument" {
             if let (Some(name), Some(value)) = (field(node, "name"), field(node, "value")) {
-                return Arg { name: Some(self.text(name)), value: self.expr(value) };
+                return Arg {
+                    name: Some(self.text(name)),
+                    value: self.expr(value),
+                };
             }
         }
-        Arg { name: None, value: self.expr(node) }
+        Arg {
+            name: None,
+            value: self.expr(node),
+        }
     }
 
     fn expr(&mut self, node: Node<'_>) -> Expr {
@@ -368,7 +500,10 @@ impl Lowering<'_> {
     }
 
     fn all(&mut self, node: Node<'_>) -> Vec<Expr> {
-        children(node).into_iter().map(|child| self.expr(child)).collect()
+        children(node)
+            .into_iter()
+            .map(|child| self.expr(child))
+            .collect()
     }
 
     fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
@@ -379,7 +514,8 @@ impl Lowering<'_> {
                 let parts = self.all(node);
                 join_texts(parts)
             }
-            "integer" => escapes::integer(self.source.of(node)).map_or_else(|| ExprKind::Many(Vec::new()), ExprKind::Int),
+            "integer" => escapes::integer(self.source.of(node))
+                .map_or_else(|| ExprKind::Many(Vec::new()), ExprKind::Int),
             "true" => ExprKind::Bool(true),
             "false" => ExprKind::Bool(false),
             "attribute" => match (self.boxed(field(node, "object")), field(node, "attribute")) {
@@ -408,31 +544,55 @@ impl Lowering<'_> {
             }
             "parenthesized_expression" | "await" => {
                 let mut inner = self.all(node);
-                if inner.len() == 1 { inner.swap_remove(0).kind } else { ExprKind::Many(inner) }
+                if inner.len() == 1 {
+                    inner.swap_remove(0).kind
+                } else {
+                    ExprKind::Many(inner)
+                }
             }
-            "list" | "tuple" | "set" | "expression_list" | "pattern_list" => ExprKind::List(self.all(node)),
+            "list" | "tuple" | "set" | "expression_list" | "pattern_list" => {
+                ExprKind::List(self.all(node))
+            }
             "dictionary" => self.dictionary(node),
-            "list_comprehension" | "generator_expression" | "set_comprehension" => self.comprehension(node),
+            "list_comprehension" | "generator_expression" | "set_comprehension" => {
+                self.comprehension(node)
+            }
             "lambda" => {
                 let function = self.function(node, Vec::new());
                 ExprKind::Function(Rc::new(function))
             }
             "named_expression" => match (field(node, "name"), self.boxed(field(node, "value"))) {
-                (Some(name), Some(value)) => ExprKind::Assign(Box::new(Target::Name(self.text(name))), value),
+                (Some(name), Some(value)) => {
+                    ExprKind::Assign(Box::new(Target::Name(self.text(name))), value)
+                }
                 _ => ExprKind::Many(Vec::new()),
             },
             "list_splat" | "dictionary_splat" => {
                 let inner = children(node).into_iter().next();
-                self.boxed(inner).map_or_else(|| ExprKind::Many(Vec::new()), ExprKind::Spread)
+                self.boxed(inner)
+                    .map_or_else(|| ExprKind::Many(Vec::new()), ExprKind::Spread)
             }
-            "comment" | "none" | "ellipsis" | "float" | "type" | "string_content" => ExprKind::Many(Vec::new()),
+            "comment" | "none" | "ellipsis" | "float" | "type" | "string_content" => {
+                ExprKind::Many(Vec::new())
+            }
             "assignment" | "augmented_assignment" => {
                 let mut out = Vec::new();
                 self.expression_statement(node, &mut out);
                 statements_as_expression(out)
             }
-            "function_definition" | "class_definition" | "decorated_definition" | "import_statement" | "import_from_statement" | "expression_statement" | "if_statement" | "for_statement" | "while_statement"
-            | "try_statement" | "with_statement" | "return_statement" | "block" => {
+            "function_definition"
+            | "class_definition"
+            | "decorated_definition"
+            | "import_statement"
+            | "import_from_statement"
+            | "expression_statement"
+            | "if_statement"
+            | "for_statement"
+            | "while_statement"
+            | "try_statement"
+            | "with_statement"
+            | "return_statement"
+            | "block" => {
                 // Inside an erroneous region: statements where an expression was expected.
                 let mut out = Vec::new();
                 self.statement(node, &mut out);
@@ -471,15 +631,27 @@ impl Lowering<'_> {
         };
         let callee = self.expr(function);
         let args = match field(node, "arguments") {
-            Some(list) if list.kind() == "argument_list" => children(list).into_iter().map(|arg| self.argument(arg)).collect(),
-            Some(generator) => vec![Arg { name: None, value: self.expr(generator) }],
+            Some(list) if list.kind() == "argument_list" => children(list)
+                .into_iter()
+                .map(|arg| self.argument(arg))
+                .collect(),
+            Some(generator) => vec![Arg {
+                name: None,
+                value: self.expr(generator),
+            }],
             None => Vec::new(),
         };
-        ExprKind::Call(Box::new(Call { callee, args, constructs: false }))
+        ExprKind::Call(Box::new(Call {
+            callee,
+            args,
+            constructs: false,
+        }))
     }
 
     fn binary(&mut self, node: Node<'_>) -> ExprKind {
-        let op_of = |this: &Self, node: Node<'_>| field(node, "operator").map_or("", |op| this.source.of(op));
+        let op_of = |this: &Self, node: Node<'_>| {
+            field(node, "operator").map_or("", |op| this.source.of(op))
+        };
         if op_of(self, node) == "+" {
             let mut terms = Vec::new();
             let mut left = node;
@@ -491,11 +663,18 @@ impl Lowering<'_> {
                 }
             }
             terms.push(left);
-            let terms = terms.into_iter().rev().map(|term| self.expr(term)).collect();
+            let terms = terms
+                .into_iter()
+                .rev()
+                .map(|term| self.expr(term))
+                .collect();
             return ExprKind::Sum(terms);
         }
         let op = operator(op_of(self, node));
-        match (self.boxed(field(node, "left")), self.boxed(field(node, "right"))) {
+        match (
+            self.boxed(field(node, "left")),
+            self.boxed(field(node, "right")),
+        ) {
             (Some(left), Some(right)) => ExprKind::Binary(op, left, right),
             _ => ExprKind::Many(Vec::new()),
         }
@@ -528,7 +707,8 @@ impl Lowering<'_> {
         for child in children(node) {
             match child.kind() {
                 "for_in_clause" => {
-                    if let (Some(left), Some(right)) = (field(child, "left"), field(child, "right")) {
+                    if let (Some(left), Some(right)) = (field(child, "left"), field(child, "right"))
+                    {
                         let target = self.target(left);
                         loops.push((target, self.expr(right)));
                     }
@@ -539,7 +719,10 @@ impl Lowering<'_> {
         }
         if !conditions.is_empty() {
             // Conditions are looked at for the calls in them; which elements they drop is unknown.
-            conditions.push(Expr::new(span(node), ExprKind::Each(Box::new(Each { element, loops }))));
+            conditions.push(Expr::new(
+                span(node),
+                ExprKind::Each(Box::new(Each { element, loops })),
+            ));
             return ExprKind::Many(conditions);
         }
         ExprKind::Each(Box::new(Each { element, loops }))
@@ -557,7 +740,11 @@ impl Lowering<'_> {
                     let raw = prefix.contains(['r', 'R']);
                     let bytes = prefix.contains(['b', 'B']);
                     let content = self.source.of(child);
-                    let content = if raw { content.to_owned() } else { escapes::python(content, bytes) };
+                    let content = if raw {
+                        content.to_owned()
+                    } else {
+                        escapes::python(content, bytes)
+                    };
                     if prefix.contains(['f', 'F']) {
                         text.push_str(&content.replace("{{", "{").replace("}}", "}"));
                     } else {
@@ -566,7 +753,10 @@ impl Lowering<'_> {
                 }
                 "interpolation" => {
                     if !text.is_empty() {
-                        parts.push(Expr::new(span(node), ExprKind::Text(std::mem::take(&mut text).into())));
+                        parts.push(Expr::new(
+                            span(node),
+                            ExprKind::Text(std::mem::take(&mut text).into()),
+                        ));
                     }
                     let inner = field(child, "expression");
                     parts.extend(inner.map(|inner| self.expr(inner)));
@@ -599,9 +789,19 @@ fn join_texts(parts: Vec<Expr>) -> ExprKind {
 /// Statements met where an expression stands, as a function that is called.
 pub(crate) fn statements_as_expression(body: Vec<Stmt>) -> ExprKind {
     let span = Span::default();
-    let function = Function { name: None, params: Vec::new(), body, decorators: Vec::new(), span };
+    let function = Function {
+        name: None,
+        params: Vec::new(),
+        body,
+        decorators: Vec::new(),
+        span,
+    };
     let callee = Expr::new(span, ExprKind::Function(Rc::new(function)));
-    ExprKind::Call(Box::new(Call { callee, args: Vec::new(), constructs: false }))
+    ExprKind::Call(Box::new(Call {
+        callee,
+        args: Vec::new(),
+        constructs: false,
+    }))
 }
 
 pub(crate) fn operator(text: &str) -> Op {

@@ -18,7 +18,11 @@ pub(crate) fn parse(language: &Language, text: &str) -> Option<Tree> {
     // Ordinary code parses at megabytes a second; recovery from garbage may not end.
     let most = Duration::from_millis(2_000 + u64::try_from(text.len() / 500).unwrap_or(u64::MAX));
     let mut stop = |_: &ParseState| {
-        if begun.elapsed() > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if begun.elapsed() > most {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     let bytes = text.as_bytes();
     let options = ParseOptions::new().progress_callback(&mut stop);
@@ -36,11 +40,18 @@ pub(crate) struct Source<'t> {
 
 impl<'t> Source<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, depth: 0, too_deep: None, broken: false }
+        Self {
+            text,
+            depth: 0,
+            too_deep: None,
+            broken: false,
+        }
     }
 
     pub(crate) fn of(&self, node: Node<'_>) -> &'t str {
-        self.text.get(node.start_byte()..node.end_byte()).unwrap_or_default()
+        self.text
+            .get(node.start_byte()..node.end_byte())
+            .unwrap_or_default()
     }
 
     /// Enters a level; `false` when it is one too many.
@@ -65,7 +76,9 @@ pub(crate) fn span(node: Node<'_>) -> Span {
 /// Named children, comments left out.
 pub(crate) fn children<'t>(node: Node<'t>) -> Vec<Node<'t>> {
     let mut cursor = node.walk();
-    node.named_children(&mut cursor).filter(|child| child.kind() != "comment").collect()
+    node.named_children(&mut cursor)
+        .filter(|child| child.kind() != "comment")
+        .collect()
 }
 
 pub(crate) fn field<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {

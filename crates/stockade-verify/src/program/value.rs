@@ -66,7 +66,12 @@ pub(crate) struct Value {
     pub(crate) taint: Taint,
     /// Reached by a computed name (`getattr`, `obj["name"]`), not by writing it.
     pub(crate) indirect: bool,
+    /// Values inside values inside values: bounded, so that none is ever deep.
+    depth: u8,
 }
+
+/// Nesting of lists, objects and bound functions that is kept.
+const DEEPEST: u8 = 24;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Kind {
@@ -90,10 +95,18 @@ pub(crate) enum Kind {
 }
 
 impl Value {
-    pub(crate) const UNKNOWN: Self = Self { kind: Kind::Unknown, taint: Taint::NONE, indirect: false };
+    pub(crate) const UNKNOWN: Self = Self {
+        kind: Kind::Unknown,
+        taint: Taint::NONE,
+        indirect: false,
+        depth: 0,
+    };
 
     pub(crate) fn of(kind: Kind) -> Self {
-        Self { kind, ..Self::default() }
+        Self {
+            kind,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn text(text: impl Into<Text>) -> Self {
@@ -101,16 +114,87 @@ impl Value {
     }
 
     pub(crate) fn api(path: impl Into<Text>) -> Self {
-        Self::of(Kind::Api(path.into()))
+        let path = path.into();
+        // No library nests so deep; a loop that calls its own result does.
+        if path.len() > 256 {
+            return Self::UNKNOWN;
+        }
+        Self::of(Kind::Api(path))
     }
 
     pub(crate) fn list(items: Vec<Self>) -> Self {
-        let taint = items.iter().fold(Taint::NONE, |taint, item| taint | item.taint);
-        Self { kind: Kind::List(Rc::new(items)), taint, indirect: false }
+        let taint = items
+            .iter()
+            .fold(Taint::NONE, |taint, item| taint | item.taint);
+        let depth = items.iter().map(|item| item.depth).max().unwrap_or(0);
+        Self::nested(Kind::List(Rc::new(items)), taint, depth)
+    }
+
+    pub(crate) fn dict(pairs: Vec<(Self, Self)>) -> Self {
+        let taint = pairs
+            .iter()
+            .fold(Taint::NONE, |taint, (_, value)| taint | value.taint);
+        let depth = pairs
+            .iter()
+            .map(|(_, value)| value.depth)
+            .max()
+            .unwrap_or(0);
+        Self::nested(Kind::Dict(Rc::new(pairs)), taint, depth)
+    }
+
+    /// A function with some arguments given already.
+    pub(crate) fn partial(callee: &Self, args: Vec<Self>) -> Self {
+        let depth = args
+            .iter()
+            .map(|item| item.depth)
+            .max()
+            .unwrap_or(0)
+            .max(callee.depth);
+        let kind = Kind::Partial(Rc::new((callee.clone(), args)));
+        let value = Self::nested(kind, callee.taint, depth);
+        Self {
+            indirect: callee.indirect,
+            ..value
+        }
+    }
+
+    /// A method of a value.
+    pub(crate) fn method(base: &Self, name: &Text) -> Self {
+        // Of a chain of unknown members only the last matters.
+        let kept = if base.is_unknown() {
+            Self::unknown(base.taint)
+        } else {
+            base.clone()
+        };
+        let depth = kept.depth;
+        let value = Self::nested(
+            Kind::Method(Rc::new((kept, name.clone()))),
+            base.taint,
+            depth,
+        );
+        Self {
+            indirect: base.indirect,
+            ..value
+        }
+    }
+
+    fn nested(kind: Kind, taint: Taint, depth: u8) -> Self {
+        if depth >= DEEPEST {
+            return Self::unknown(taint);
+        }
+        Self {
+            kind,
+            taint,
+            indirect: false,
+            depth: depth + 1,
+        }
     }
 
     pub(crate) fn unknown(taint: Taint) -> Self {
-        Self { taint, ..Self::default() }
+        Self {
+            taint,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn with(mut self, taint: Taint) -> Self {
@@ -175,16 +259,31 @@ impl Value {
             return Self::unknown(taint);
         }
         // Runs of the unknown stay one mark.
-        let right = if left.ends_with(UNKNOWN) { right.trim_start_matches(UNKNOWN) } else { &right };
+        let right = if left.ends_with(UNKNOWN) {
+            right.trim_start_matches(UNKNOWN)
+        } else {
+            &right
+        };
         let text: Text = format!("{left}{right}").into();
-        Self { kind: Kind::Text(text), taint, indirect: self.indirect || other.indirect }
+        Self {
+            kind: Kind::Text(text),
+            taint,
+            indirect: self.indirect || other.indirect,
+            depth: 0,
+        }
     }
 
     /// The taint of the value and of everything in it.
     pub(crate) fn deep_taint(&self) -> Taint {
         match &self.kind {
-            Kind::List(items) => items.iter().take(256).fold(self.taint, |taint, item| taint | item.taint),
-            Kind::Dict(pairs) => pairs.iter().take(256).fold(self.taint, |taint, (_, value)| taint | value.deep_taint()),
+            Kind::List(items) => items
+                .iter()
+                .take(256)
+                .fold(self.taint, |taint, item| taint | item.taint),
+            Kind::Dict(pairs) => pairs
+                .iter()
+                .take(256)
+                .fold(self.taint, |taint, (_, value)| taint | value.deep_taint()),
             Kind::Partial(inner) => self.taint | inner.0.taint,
             Kind::Method(inner) => self.taint | inner.0.taint,
             _ => self.taint,
@@ -206,18 +305,26 @@ impl Args {
     }
 
     pub(crate) fn named(&self, name: &str) -> Option<&Value> {
-        self.named.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
+        self.named
+            .iter()
+            .find(|(known, _)| **known == *name)
+            .map(|(_, value)| value)
     }
 
     pub(crate) fn first(&self) -> Option<&Value> {
-        self.positional.first().or_else(|| self.named.first().map(|(_, value)| value))
+        self.positional
+            .first()
+            .or_else(|| self.named.first().map(|(_, value)| value))
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Value> {
-        self.positional.iter().chain(self.named.iter().map(|(_, value)| value))
+        self.positional
+            .iter()
+            .chain(self.named.iter().map(|(_, value)| value))
     }
 
     pub(crate) fn taint(&self) -> Taint {
-        self.all().fold(Taint::NONE, |taint, value| taint | value.deep_taint())
+        self.all()
+            .fold(Taint::NONE, |taint, value| taint | value.deep_taint())
     }
 }

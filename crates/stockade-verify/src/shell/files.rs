@@ -10,6 +10,7 @@ use crate::rule::Rule;
 
 /// Commands that look at a file's name or mode, or use a key for its purpose; not its content.
 const NOT_READERS: &[&str] = &[
+    "mktemp",
     "[",
     "test",
     "ls",
@@ -106,7 +107,6 @@ const NOT_READERS: &[&str] = &[
     "sudo",
     "doas",
     "env",
-    "xargs",
     "time",
     "timeout",
     "nohup",
@@ -129,13 +129,7 @@ const NOT_READERS: &[&str] = &[
     "case",
     "python",
     "python3",
-    "perl",
-    "ruby",
     "node",
-    "php",
-    "awk",
-    "gawk",
-    "lua",
     "scp",
     "rsync",
     "sftp",
@@ -145,11 +139,11 @@ const NOT_READERS: &[&str] = &[
     "logger",
     "mysql",
     "psql",
-    "man",
 ];
 
 /// Commands that only show: a start-up file among their arguments is not changed.
 const SHOWERS: &[&str] = &[
+    "sed",
     "cat",
     "less",
     "more",
@@ -364,6 +358,27 @@ impl Judge<'_> {
                     self.write_text(&word.text, Writing::Append, command.span);
                 }
             }
+            "sed" => {
+                // The script's own `w file`.
+                let script = operands(args)
+                    .next()
+                    .map(|word| word.text.clone())
+                    .unwrap_or_default();
+                if let Some((_, file)) = script.rsplit_once("w /") {
+                    self.write_text(&format!("/{file}"), Writing::Append, command.span);
+                }
+            }
+            "sort" | "shuf" | "pandoc" | "gcc" | "cc" | "tsc" | "script" => {
+                let output = value_of(args, 'o', &["output", "outFile"]).map(str::to_owned);
+                let output = output.or_else(|| {
+                    (name == "script")
+                        .then(|| operands(args).last().map(|word| word.text.clone()))
+                        .flatten()
+                });
+                if let Some(output) = output.filter(|output| output.contains('/')) {
+                    self.write_text(&output, Writing::Append, command.span);
+                }
+            }
             "chmod" => self.chmod(command),
             "chown" | "chgrp" => self.chown(name, command),
             "mkfifo" | "mknod" => {}
@@ -545,6 +560,9 @@ impl Judge<'_> {
                         ".htpasswd",
                         "shadow",
                         "authorized_keys",
+                        ".gnupg",
+                        ".ssh",
+                        ".kube",
                         ".sudo_as_admin_successful",
                         ".aws",
                         "wallet",
@@ -802,28 +820,16 @@ impl Judge<'_> {
     }
 }
 
-/// The paths that an argument may hold: itself, after `=`, `@`, `:`, or an option's letter.
+/// The paths that an argument may hold: itself, and every word in it that begins like one.
 fn candidates(text: &str) -> impl Iterator<Item = &str> {
     let url = crate::hosts::is_url(text);
-    let after = |mark: char| text.split_once(mark).map(|(_, rest)| rest);
-    let option = text
-        .strip_prefix('-')
-        .filter(|rest| rest.len() > 2 && !rest.starts_with('-'))
-        .and_then(|rest| rest.get(1..));
-    let all = [
-        Some(text),
-        after('='),
-        after('@'),
-        after(':'),
-        option,
-        text.strip_prefix("file://"),
-    ];
-    all.into_iter()
-        .flatten()
-        .filter(move |candidate| {
-            !url && candidate.len() > 2 && candidate.starts_with(['/', '~', '$', '.'])
-                || !url && candidate.contains('/')
-        })
-        .filter(|candidate| candidate.len() < 4096)
-        .map(|candidate| candidate.trim_end_matches([',', ';', ')', '"', '\'']))
+    let option = text.strip_prefix('-').and_then(|rest| rest.get(1..));
+    let whole = [Some(text), option].into_iter().flatten();
+    let plain =
+        |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '*' | '$' | '?');
+    let parts = text.split(move |c| !plain(c)).take(64);
+    whole
+        .chain(parts)
+        .filter(move |part| !url && part.len() > 2 && part.len() < 4096)
+        .filter(|part| part.starts_with(['/', '~', '$', '.']) || part.contains('/'))
 }

@@ -8,6 +8,7 @@ mod network;
 mod obfuscation;
 mod spawn;
 mod system;
+mod windows;
 
 use std::collections::HashSet;
 
@@ -23,14 +24,35 @@ use crate::rule::Rule;
 
 pub(crate) use foreign::judge as judge_foreign;
 
-/// Judges a script.
+/// Commands in a script beyond which it is taken for one that administers or builds something.
+const LONG: usize = 12;
+
+/// What scripts that administer or build do every day: there a warning, in a command an error.
+const ADMINISTRATIVE: &[Rule] = &[
+    Rule::AccountChange,
+    Rule::ContainerEscape,
+    Rule::DestroyData,
+    Rule::DestroyHistory,
+    Rule::FileDelete,
+    Rule::FileMode,
+    Rule::FileWrite,
+    Rule::KernelChange,
+    Rule::PersistenceStartup,
+    Rule::PrivilegeChange,
+    Rule::ProcessTamper,
+    Rule::ShellEscape,
+    Rule::TraceRemoval,
+];
+
+/// Judges a script; where its comments are.
 pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findings) -> Vec<Span> {
     let script = stockade_shell::parse(source);
+    let mut own = Findings::default();
     let mut judge = Judge {
         source,
         script: &script,
         analysis,
-        findings,
+        findings: &mut own,
         directory: None,
         downloaded: HashSet::new(),
         made_executable: HashSet::new(),
@@ -40,7 +62,12 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
     }
     judge.functions();
     judge.embedded();
+    judge.written_files();
     judge.problems();
+    if script.commands.len() >= LONG && analysis.depth == 0 {
+        own.soften(ADMINISTRATIVE);
+    }
+    findings.absorb(own, Span::default(), Some(0));
     script.comments
 }
 
@@ -106,6 +133,8 @@ impl Judge<'_> {
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
         self.destructive(name, command);
+        self.windows(name, command);
+        self.foreign_code(name, command);
     }
 
     fn change_directory(&mut self, command: &Command) {
@@ -167,14 +196,32 @@ impl Judge<'_> {
         for embedded in &script.embedded {
             let span = embedded.code.span;
             let base = exact_base(self.source, &embedded.code);
-            let code = with_unknowns(&embedded.code);
             let language = match embedded.language {
                 stockade_shell::Language::Python => Nested::Full(Language::Python),
                 stockade_shell::Language::JavaScript => Nested::Full(Language::JavaScript),
-                other => Nested::Foreign(other),
+                other => Nested::Foreign(Some(other)),
             };
             self.analysis
-                .nested(language, &code, span, base, self.findings);
+                .nested(language, &embedded.code.text, span, base, self.findings);
+        }
+    }
+
+    /// Programs that the script writes to files: judged as what they are.
+    fn written_files(&mut self) {
+        let script = self.script;
+        for file in &script.files {
+            let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+            let language = Language::from_file_name(name);
+            if let Some(language) = language.filter(|language| *language != Language::Bash) {
+                let base = exact_base(self.source, &file.text);
+                self.analysis.nested(
+                    Nested::Full(language),
+                    &file.text.text,
+                    file.text.span,
+                    base,
+                    self.findings,
+                );
+            }
         }
     }
 
@@ -209,14 +256,6 @@ fn asks_for_help(command: &Command) -> bool {
         && args
             .last()
             .is_some_and(|word| matches!(word.text.as_str(), "--help" | "--version" | "-help"))
-}
-
-/// A word's text with its unknown parts marked.
-pub(crate) fn with_unknowns(word: &Word) -> String {
-    if word.literal().is_some() {
-        return word.text.clone();
-    }
-    word.text.clone()
 }
 
 /// Where a word's text stands unchanged in the source.

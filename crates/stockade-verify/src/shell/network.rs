@@ -183,7 +183,7 @@ impl Judge<'_> {
     }
 
     fn run_downloaded_file(&mut self, name: &str, command: &Command) {
-        if self.downloaded.is_empty() {
+        if self.downloaded.is_empty() && self.made_executable.is_empty() {
             return;
         }
         let interpreter = is_shell(name)
@@ -208,6 +208,21 @@ impl Judge<'_> {
                 || path.rsplit('/').next() == file.rsplit('/').next()
                     && (path.ends_with(file) || file.ends_with(path.as_str()))
         };
+        let temporary = ["tmp/", "var/tmp/", "dev/shm/"]
+            .iter()
+            .any(|place| file.trim_start_matches('/').starts_with(place));
+        let known = self
+            .script
+            .files
+            .iter()
+            .any(|written| written.path.ends_with(file));
+        if temporary && !interpreter && !known && self.made_executable.contains(file) {
+            self.add(
+                Rule::DownloadRun,
+                command.span,
+                format!("runs {file}, which it made executable itself"),
+            );
+        }
         if self.downloaded.iter().any(same) {
             self.add(
                 Rule::DownloadRun,
@@ -477,11 +492,12 @@ impl Judge<'_> {
             .find(|redirect| redirect.op == RedirectOp::Read);
         if let Some(redirect) = from_file {
             let place = self.place(&redirect.target.text);
-            if place
-                .kinds()
-                .iter()
-                .any(|kind| matches!(kind, Kind::Credential | Kind::Account))
-                || place.path.starts_with('/')
+            if !place.is(Kind::Sink)
+                && (place
+                    .kinds()
+                    .iter()
+                    .any(|kind| matches!(kind, Kind::Credential | Kind::Account))
+                    || place.path.starts_with('/'))
             {
                 return self.add(
                     Rule::Exfiltration,
@@ -607,6 +623,10 @@ impl Judge<'_> {
                     format!("`{name}` sends what the pipeline gathers"),
                 );
             }
+        }
+        if let Some(word) = urls.iter().find(|word| hosts::is_metadata(&word.text)) {
+            let reason = format!("`{name}` asks the cloud for credentials: {}", word.text);
+            return self.add(Rule::CredentialRead, command.span, reason);
         }
         for word in &urls {
             if let Some(reason) = hosts::suspicion(&word.text) {

@@ -46,8 +46,11 @@ impl Judge<'_> {
                 && !written.contains(['(', '`', '\''])
                 && written.matches('$').count() == 1;
             let joined_path = word.text.contains('/') && written.contains('/');
-            let nested = written.len() > 200 || written.contains('\n') || command.parent.is_some();
-            if pieces >= 2
+            let nested = written.len() > 200
+                || written.contains(['\n', ' ', '|'])
+                    && !(written.contains("$(") && !written.starts_with("$("))
+                || command.parent.is_some();
+            if (pieces >= 2 || written.contains("$("))
                 && !plain_quote
                 && !plain_escape
                 && !variable
@@ -59,9 +62,8 @@ impl Judge<'_> {
                 return self.add(Rule::ObfuscatedCommand, command.span, reason);
             }
         }
-        if written.starts_with("{,")
-            || written.starts_with('{') && written.contains(',') && written.ends_with('}')
-        {
+        let braced = written.starts_with('{') && written.contains(',') && written.contains('}');
+        if braced && WORTH_HIDING.contains(&name) {
             return self.add(
                 Rule::ObfuscatedCommand,
                 command.span,

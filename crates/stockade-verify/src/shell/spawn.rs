@@ -156,6 +156,12 @@ const NAMES_A_SHELL: &[&str] = &[
 impl Judge<'_> {
     pub(super) fn spawned_shell(&mut self, id: CommandId, name: &str, command: &Command) {
         let span = command.span;
+        let first = command.words[0].text.as_str();
+        if let Some(escaped) = first.strip_prefix(":!").or_else(|| first.strip_prefix('!')) {
+            if names_shell(escaped) {
+                return self.add(Rule::ShellEscape, span, "escapes to a shell");
+            }
+        }
         if is_shell(name) {
             return self.bare_shell(id, name, command);
         }
@@ -195,20 +201,6 @@ impl Judge<'_> {
                 format!("`{name}` is given a shell to run"),
             );
         }
-        let starts_line = command.words[0].text.as_str();
-        let escape = starts_line
-            .strip_prefix([':', '!'])
-            .map(|rest| rest.trim_start_matches('!'));
-        if escape.is_some_and(|rest| {
-            names_shell(rest)
-                || rest.is_empty()
-                    && command
-                        .args()
-                        .first()
-                        .is_some_and(|word| names_shell(&word.text))
-        }) {
-            self.add(Rule::ShellEscape, span, "escapes to a shell");
-        }
     }
 
     /// A shell with nothing to run but what someone types or sends.
@@ -242,7 +234,13 @@ impl Judge<'_> {
         });
         let upstream_free =
             command.stage == 0 && self.script.pipelines[command.pipeline].stages == 1;
-        if wrapped && upstream_free && command.redirects.is_empty() {
+        if wrapped
+            && upstream_free
+            && command
+                .redirects
+                .iter()
+                .all(|redirect| redirect.target.text == "/dev/tty")
+        {
             self.add(
                 Rule::ShellEscape,
                 command.span,
