@@ -46,7 +46,14 @@ impl Judge<'_> {
                 let mut words: Vec<Value> = arg.cloned().into_iter().collect();
                 match args.positional.get(entry.at + 1) {
                     Some(rest) => match rest.as_list() {
-                        Some(rest) => words.extend(rest.iter().skip(1).cloned()),
+                        // The first is the program's own name, unless someone forgot it.
+                        Some(rest) => {
+                            let own = rest
+                                .first()
+                                .and_then(Value::exact)
+                                .is_none_or(|name| !name.starts_with('-'));
+                            words.extend(rest.iter().skip(usize::from(own)).cloned());
+                        }
                         None => words.push(Value::unknown(rest.taint)),
                     },
                     None => {}

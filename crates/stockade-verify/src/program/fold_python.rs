@@ -160,7 +160,8 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         "str.join" | "string.join" => {
             join(text.unwrap_or_default(), args.positional.get(1)?.as_list()?)
         }
-        "base64.b64decode"
+        "b64decode"
+        | "base64.b64decode"
         | "base64.urlsafe_b64decode"
         | "base64.standard_b64decode"
         | "base64.decodebytes"

@@ -96,12 +96,12 @@ impl Judge<'_> {
             .named("shell")
             .is_some_and(|flag| matches!(flag.kind, Kind::Bool(true) | Kind::Int(1)));
         if shell || option(args, "shell") == Some(true) {
-            // Of a list, the shell takes the first word as its text.
+            // Of a list, the shell takes the first word as its text; callers mean all of them.
+            if value.as_list().is_some_and(|words| words.len() > 1) {
+                return self.words(path, value, span);
+            }
             let first = value.as_list().and_then(<[Value]>::first);
-            let text = first
-                .filter(|word| word.as_text().is_some())
-                .unwrap_or(value);
-            return self.shell(path, Some(text), span);
+            return self.shell(path, Some(first.unwrap_or(value)), span);
         }
         self.words(path, value, span);
     }
