@@ -11,7 +11,30 @@ use rustix::thread::{
 };
 
 /// Drops everything, for good.
+///
+/// Whoever lacks `CAP_SETPCAP` (a user without a namespace, root in a container) can't change the
+/// bounding set nor the secure bits; `no_new_privs`, which is set next, keeps `execve(2)` from
+/// raising what is dropped here (security/commoncap.c, `cap_bprm_creds_from_file`).
 pub(crate) fn drop_all() -> io::Result<()> {
+    let held = rustix::thread::capabilities(None)?.effective;
+    if held.contains(CapabilitySet::SETPCAP) {
+        lock_root()?;
+    }
+    clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    )?;
+    Ok(())
+}
+
+/// No program gets capabilities for being executed by root, or for being marked.
+fn lock_root() -> io::Result<()> {
     set_capabilities_secure_bits(
         CapabilitiesSecureBits::NO_ROOT
             | CapabilitiesSecureBits::NO_ROOT_LOCKED
@@ -26,15 +49,5 @@ pub(crate) fn drop_all() -> io::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    clear_ambient_capability_set()?;
-    let none = CapabilitySet::empty();
-    set_capabilities(
-        None,
-        CapabilitySets {
-            effective: none,
-            permitted: none,
-            inheritable: none,
-        },
-    )?;
     Ok(())
 }

@@ -2,30 +2,37 @@
 //!
 //! Works on any hierarchy, version 1 or 2: a group is a directory, a limit is a file in it
 //! (`cgroups(7)`). The outer helper makes the groups and removes them when the sandbox is gone,
-//! also when the launcher was killed.
+//! also when the launcher was killed. By then it sees the sandbox's read-only view, so it holds
+//! what it needs open from the start.
 
-use std::fs;
-use std::io;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
 
-use crate::plan::Cgroup;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::plan::{Cgroup, CgroupDir};
 use crate::stage::{At, Failure, Stage};
 
 /// The groups of a run; removed by [`Entered::remove`].
-pub(crate) struct Entered<'a>(Option<&'a Cgroup>);
+pub(crate) struct Entered(Vec<Group>);
+
+/// One group that this process is in.
+struct Group {
+    parent: OwnedFd,
+    /// The parent's list of processes: writing to it is how to leave the group.
+    way_out: File,
+    name: OsString,
+}
 
 /// Makes the groups, sets their limits and moves the calling process in.
-pub(crate) fn enter(cgroup: Option<&Cgroup>) -> Result<Entered<'_>, Failure> {
-    let entered = Entered(cgroup);
-    for group in cgroup.iter().flat_map(|cgroup| &cgroup.groups) {
-        let made = (|| {
-            fs::create_dir(&group.path).at_path(Stage::MakeCgroup, group.path.as_path())?;
-            for (file, value) in &group.settings {
-                let path = group.path.as_path().join(file);
-                fs::write(&path, value).at_path(Stage::LimitCgroup, &path)?;
-            }
-            join(group.path.as_path()).at_path(Stage::EnterCgroup, group.path.as_path())
-        })();
-        if let Err(failure) = made {
+pub(crate) fn enter(cgroup: Option<&Cgroup>) -> Result<Entered, Failure> {
+    let mut entered = Entered(Vec::new());
+    for directory in cgroup.iter().flat_map(|cgroup| &cgroup.groups) {
+        if let Err(failure) = entered.add(directory) {
             entered.remove();
             return Err(failure);
         }
@@ -33,20 +40,58 @@ pub(crate) fn enter(cgroup: Option<&Cgroup>) -> Result<Entered<'_>, Failure> {
     Ok(entered)
 }
 
-impl Entered<'_> {
-    /// Leaves the groups and removes them; whatever ran in them is dead by now.
+impl Entered {
+    fn add(&mut self, directory: &CgroupDir) -> Result<(), Failure> {
+        let path = directory.path.as_path();
+        let Some((parent, name)) = path.parent().zip(path.file_name()) else {
+            return Err(Errno::INVAL).at_path(Stage::MakeCgroup, path);
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let procs = parent.join("cgroup.procs");
+        let group = Group {
+            parent: rustix::fs::open(parent, flags, Mode::empty())
+                .at_path(Stage::MakeCgroup, parent)?,
+            way_out: File::options()
+                .write(true)
+                .open(&procs)
+                .at_path(Stage::MakeCgroup, &procs)?,
+            name: name.to_owned(),
+        };
+        rustix::fs::mkdirat(&group.parent, &group.name, Mode::from(0o755))
+            .at_path(Stage::MakeCgroup, path)?;
+        self.0.push(group);
+        for (file, value) in &directory.settings {
+            let path = path.join(file);
+            fs::write(&path, value).at_path(Stage::LimitCgroup, &path)?;
+        }
+        fs::write(path.join("cgroup.procs"), MYSELF).at_path(Stage::EnterCgroup, path)
+    }
+
+    /// Leaves the groups and removes them; whatever else ran in them is dead by now.
     pub(crate) fn remove(self) {
-        for group in self.0.iter().flat_map(|cgroup| &cgroup.groups) {
-            if let Some(parent) = group.path.parent() {
-                // A process that can't leave keeps its group alive; there is nobody to tell
-                // but the next run, which finds the directory.
-                let _ = join(parent.as_path());
-            }
-            let _ = fs::remove_dir(&group.path);
+        for mut group in self.0 {
+            // A process that can't leave keeps its group alive, and there is nobody to tell.
+            let _ = group.way_out.write_all(MYSELF);
+            group.remove_when_empty();
         }
     }
 }
 
-fn join(group: &std::path::Path) -> io::Result<()> {
-    fs::write(group.join("cgroup.procs"), "0")
+impl Group {
+    /// The dead leave their group only when the kernel has finished with them, a moment after
+    /// they were reaped.
+    fn remove_when_empty(&self) {
+        for _ in 0..REMOVAL_ATTEMPTS {
+            match rustix::fs::unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR) {
+                Err(Errno::BUSY) => std::thread::sleep(REMOVAL_PAUSE),
+                _ => return,
+            }
+        }
+    }
 }
+
+/// What stands for the writing process in a list of processes.
+const MYSELF: &[u8] = b"0";
+
+const REMOVAL_ATTEMPTS: u32 = 500;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(2);

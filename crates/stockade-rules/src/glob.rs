@@ -20,6 +20,11 @@ use crate::path::{AbsPath, components};
 pub struct PathGlob {
     text: String,
     parts: Vec<Part>,
+    /// The path of the leading parts without wildcards, and how many they are.
+    prefix: Vec<u8>,
+    prefix_parts: usize,
+    /// Names that every match has somewhere below the prefix.
+    needed: Vec<Vec<u8>>,
 }
 
 /// Why a text is not a [`PathGlob`].
@@ -52,6 +57,20 @@ enum Token {
         negated: bool,
         ranges: Vec<(u8, u8)>,
     },
+}
+
+impl Part {
+    /// The name, if there is only one that matches.
+    fn literal(&self) -> Option<Vec<u8>> {
+        let Self::Name(tokens) = self else {
+            return None;
+        };
+        let byte = |token: &Token| match token {
+            Token::Byte(byte) => Some(*byte),
+            _ => None,
+        };
+        tokens.iter().map(byte).collect()
+    }
 }
 
 /// One bit for each position in the pattern, and one for its end.
@@ -115,8 +134,19 @@ impl PathGlob {
         if parts.last() == Some(&Part::AnyDepth) {
             parts.push(Part::Name(vec![Token::AnyText]));
         }
+        let literals: Vec<Option<Vec<u8>>> = parts.iter().map(Part::literal).collect();
+        let prefix_parts = literals.iter().take_while(|name| name.is_some()).count();
+        let (leading, following) = literals.split_at(prefix_parts);
+        let prefix = leading.iter().flatten().fold(Vec::new(), |mut path, name| {
+            path.push(b'/');
+            path.extend_from_slice(name);
+            path
+        });
         Ok(Self {
             text: format!("/{}", names.join("/")),
+            prefix,
+            prefix_parts,
+            needed: following.iter().flatten().cloned().collect(),
             parts,
         })
     }
@@ -133,48 +163,49 @@ impl PathGlob {
 
     /// The depth of the longest of `path` and its ancestors that the pattern matches.
     pub fn longest_match(&self, path: &Path) -> Option<usize> {
-        let end = self.parts.len();
-        let mut states = self.skip_any_depth(1);
-        let mut longest = (states >> end & 1 == 1).then_some(0);
-        for (index, name) in components(bytes(path)).enumerate() {
+        let below = self.below_prefix(bytes(path))?;
+        if !self
+            .needed
+            .iter()
+            .all(|name| components(below).any(|part| part == name))
+        {
+            return None;
+        }
+        let (start, end) = (self.prefix_parts, self.parts.len());
+        let mut states = self.skip_any_depth(1 << start);
+        let mut longest = (states >> end & 1 == 1).then_some(start);
+        for (index, name) in components(below).enumerate() {
             states = self.advance(states, name);
             if states == 0 {
                 break;
             }
             if states >> end & 1 == 1 {
-                longest = Some(index + 1);
+                longest = Some(start + index + 1);
             }
         }
         longest
     }
 
+    /// What of a path lies below the pattern's literal beginning; none if the path is elsewhere.
+    /// Nearly every path is elsewhere for nearly every pattern, and this is where that ends.
+    fn below_prefix<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
+        let rest = path.strip_prefix(self.prefix.as_slice())?;
+        matches!(rest.first(), None | Some(b'/')).then_some(rest)
+    }
+
     /// The deepest directory that every match lies below: where a walk would begin.
     pub fn literal_prefix(&self) -> AbsPath {
-        let mut prefix = AbsPath::root();
-        for part in &self.parts {
-            let Part::Name(tokens) = part else { break };
-            let literal: Option<Vec<u8>> = tokens
-                .iter()
-                .map(|token| match token {
-                    Token::Byte(byte) => Some(*byte),
-                    _ => None,
-                })
-                .collect();
-            let Some(name) = literal.and_then(|name| String::from_utf8(name).ok()) else {
-                break;
-            };
-            let Ok(longer) = prefix.join(name) else { break };
-            prefix = longer;
-        }
-        prefix
+        use std::ffi::OsStr;
+        // The pattern was text, so its literal beginning is.
+        let path = std::str::from_utf8(&self.prefix)
+            .map(OsStr::new)
+            .unwrap_or_default();
+        AbsPath::new(path).unwrap_or_else(|_| AbsPath::root())
     }
 
     /// Whether the pattern could match something strictly below `dir`.
     pub fn reaches_below(&self, dir: &AbsPath) -> bool {
-        let states = components(bytes(dir.as_path()))
-            .fold(self.skip_any_depth(1), |states, name| {
-                self.advance(states, name)
-            });
+        let states = self.positions_after(dir.as_path());
         let end = self.parts.len();
         states & !(1 << end) != 0
     }
@@ -193,6 +224,24 @@ impl PathGlob {
             }
         }
         self.skip_any_depth(next)
+    }
+
+    /// Where the matcher may stand after `path`: two paths with equal positions match the same
+    /// things below them.
+    pub(crate) fn positions_after(&self, path: &Path) -> u64 {
+        components(bytes(path)).fold(self.skip_any_depth(1), |states, name| {
+            self.advance(states, name)
+        })
+    }
+
+    /// The positions that only the last name of `path` brought about: with any other name in its
+    /// place the matcher would not stand there.
+    pub(crate) fn positions_by_name(&self, path: &Path) -> u64 {
+        // No pattern has this byte but through a wildcard.
+        let other = path.parent().map_or(0, |parent| {
+            self.advance(self.positions_after(parent), b"\0")
+        });
+        self.positions_after(path) & !other
     }
 
     /// `**` may stand for nothing: whoever stands before it may stand behind it.

@@ -1,0 +1,99 @@
+//! The run without namespaces, for hosts that refuse them.
+//!
+//! Two processes do what a pid namespace does elsewhere. The *supervisor* stands in for pid 1: it
+//! lives in the command's Landlock domain, mediates, and as a subreaper (`prctl(2)`) gets every
+//! orphan, double-forked and in a session of its own or not. The *keeper* stays outside the
+//! domain, gets the supervisor's children should that be killed, and removes what was made for
+//! the run. Either ends the whole tree when the other or the launcher is gone.
+//!
+//! It does not hide other processes, and before Landlock ABI 6 it can't keep the command from
+//! signalling them, these two among them. If both are killed at once, the command ends with its
+//! parent and its children are confined still, but nobody ends them.
+
+mod scratch;
+mod tree;
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::process::{DumpableBehavior, Pid, getpid, set_child_subreaper, set_dumpable_behavior};
+
+use self::scratch::Scratch;
+use super::{init, outer};
+use crate::control::Report;
+use crate::plan::LinuxPlan;
+use crate::stage::{At, Failure, Stage};
+use crate::sys::process::{Fork, Reaped, exit_now};
+use crate::{cgroup, sys};
+
+/// As the keeper.
+pub(super) fn run(
+    plan: &LinuxPlan,
+    control: BorrowedFd<'_>,
+    life: &OwnedFd,
+) -> Result<(), Failure> {
+    // Away from the launcher's terminal: its Ctrl-C is the launcher's to forward.
+    rustix::process::setsid().at(Stage::NewSession)?;
+    guard_self()?;
+    let scratch = Scratch::make(&plan.scratch)?;
+    let groups = match cgroup::enter(plan.cgroup.as_ref()) {
+        Ok(groups) => groups,
+        Err(failure) => {
+            scratch.remove();
+            return Err(failure);
+        }
+    };
+    let outcome = run_supervisor(plan, control, life);
+    // Nothing, unless the supervisor was killed.
+    tree::end_descendants();
+    groups.remove();
+    scratch.remove();
+    // Only now, so that whoever hears it finds nothing left of the sandbox.
+    outer::tell_usage(&outcome?, control);
+    Ok(())
+}
+
+/// Orphans below come to this process, and nobody may look into it.
+fn guard_self() -> Result<(), Failure> {
+    set_child_subreaper(Some(getpid())).at(Stage::DieWithParent)?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)
+}
+
+fn run_supervisor(
+    plan: &LinuxPlan,
+    control: BorrowedFd<'_>,
+    life: &OwnedFd,
+) -> Result<Reaped, Failure> {
+    // Hangs up when the keeper is gone.
+    let (alive, alive_end) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::ForkInit)?;
+    let keeper = getpid();
+    match sys::process::fork().at(Stage::ForkInit)? {
+        Fork::Child => {
+            drop(alive_end);
+            exit_now(supervise(plan, control, &alive, keeper))
+        }
+        Fork::Parent(pid) => {
+            drop(alive);
+            outer::wait_for(pid, life).at(Stage::ForkInit)
+        }
+    }
+}
+
+/// As the supervisor; the exit code only matters to the keeper.
+fn supervise(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd, keeper: Pid) -> i32 {
+    match guard_self().and_then(|()| init::confine(plan, control)) {
+        Ok(command) => {
+            let end_everybody = || {
+                tree::end_domain(keeper);
+                tree::end_descendants();
+                Ok(())
+            };
+            let outcome = init::supervise(command, plan, control, alive, end_everybody);
+            i32::from(end_everybody().and(outcome).is_err())
+        }
+        Err(failure) => {
+            let _ = Report::Failed(failure).send(control);
+            1
+        }
+    }
+}
