@@ -17,6 +17,8 @@ use clap_complete::Shell;
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::RunArgs;
 
+use crate::commands::verify::VerifyArgs;
+
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
     .usage(Style::new().bold())
@@ -62,6 +64,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Explain(Box<ExplainArgs>),
     Policy(PolicyCommandArgs),
+    Verify(Box<VerifyArgs>),
     Doctor(DoctorArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

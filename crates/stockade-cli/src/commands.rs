@@ -6,6 +6,7 @@ mod explain;
 mod man;
 mod policy;
 mod run;
+pub(crate) mod verify;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Explain(args) => explain::run(&args),
         Command::Policy(args) => policy::run(args.command),
         Command::Run(args) => run::run(&args),
+        Command::Verify(args) => verify::run(&args),
     }
 }
 
@@ -62,6 +64,7 @@ impl Command {
                 PolicyCommand::Show(args) => args.output,
             },
             Self::Run(args) => args.output,
+            Self::Verify(args) => args.output,
         };
         Format::of(output.json)
     }

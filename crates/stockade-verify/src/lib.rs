@@ -21,6 +21,7 @@
 //! ```
 
 mod analysis;
+mod command;
 mod files;
 mod findings;
 mod hosts;
@@ -35,6 +36,7 @@ mod shell;
 mod suppress;
 mod verifier;
 
+pub use command::script_word;
 pub use language::Language;
 pub use report::{FileResult, JSON_VERSION, format_result, format_text, to_json, to_sarif};
 pub use result::{Confidence, Severity, Span, VerificationResult, Violation, ViolationType};

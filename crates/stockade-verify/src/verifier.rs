@@ -113,9 +113,15 @@ impl CodeVerifier {
 
     /// As [`Self::verify`], for bytes that may not be UTF-8. Offsets stay those of the bytes.
     pub fn verify_bytes(&self, code: &[u8], language: Language) -> VerificationResult {
-        let head = &code[..code.len().min(self.max_bytes.saturating_add(4))];
+        self.verify_head(code, code.len(), language)
+    }
+
+    /// As [`Self::verify_bytes`], for a text of which only the first bytes were read. No more than
+    /// `max_bytes` of them are needed.
+    pub fn verify_head(&self, head: &[u8], whole: usize, language: Language) -> VerificationResult {
+        let head = &head[..head.len().min(self.max_bytes.saturating_add(4))];
         let (text, clean) = crate::lines::to_text(head);
-        let mut result = self.verify_text(&text, language, code.len());
+        let mut result = self.verify_text(&text, language, whole);
         if !clean {
             result
                 .warnings
