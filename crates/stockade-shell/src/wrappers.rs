@@ -316,18 +316,15 @@ fn xargs(name: &str, args: &[Word], stdin: &Stdin) -> Vec<Inner> {
         .iter()
         .find_map(|word| word.text.strip_prefix("-I"))
         .map(|rest| if rest.is_empty() { "{}" } else { rest });
-    match replaced {
-        Some(mark) => inputs
-            .iter()
-            .take(MOST_EXPANDED)
+    if let Some(mark) = replaced {
+        let inputs = inputs.iter().take(MOST_EXPANDED);
+        return inputs
             .map(|input| Inner::Words(substitute(&command, mark, input)))
-            .collect(),
-        None => {
-            let mut words = command;
-            words.extend(inputs.into_iter().take(256));
-            vec![Inner::Words(words)]
-        }
+            .collect();
     }
+    let mut words = command;
+    words.extend(inputs.into_iter().take(256));
+    vec![Inner::Words(words)]
 }
 
 /// `parallel command ::: arguments`, or with arguments on standard input.

@@ -62,7 +62,7 @@ impl Analysis<'_> {
                 inner_analysis.run(language, code, &mut inner);
             }
             Nested::Foreign(language) => {
-                shell::judge_foreign(language, code, &inner_analysis, &mut inner)
+                shell::judge_foreign(language, code, &inner_analysis, &mut inner);
             }
         }
         let errors = inner.has_errors();

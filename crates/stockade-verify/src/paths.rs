@@ -212,10 +212,10 @@ enum RootText<'a> {
 
 fn split_root(text: &str) -> (RootText<'_>, &str) {
     for home in ["~", "$HOME", "${HOME}", "%USERPROFILE%", "$env:USERPROFILE"] {
-        if let Some(rest) = text.strip_prefix(home) {
-            if rest.is_empty() || rest.starts_with('/') {
-                return (RootText::Home, rest);
-            }
+        if let Some(rest) = text.strip_prefix(home)
+            && (rest.is_empty() || rest.starts_with('/'))
+        {
+            return (RootText::Home, rest);
         }
     }
     for here in ["$PWD", "${PWD}", "$(pwd)", "`pwd`"] {

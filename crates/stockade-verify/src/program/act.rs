@@ -44,8 +44,8 @@ impl Judge<'_> {
             }
             "argv-path" => {
                 let mut words: Vec<Value> = arg.cloned().into_iter().collect();
-                match args.positional.get(entry.at + 1) {
-                    Some(rest) => match rest.as_list() {
+                if let Some(rest) = args.positional.get(entry.at + 1) {
+                    match rest.as_list() {
                         // The first is the program's own name, unless someone forgot it.
                         Some(rest) => {
                             let own = rest
@@ -55,8 +55,7 @@ impl Judge<'_> {
                             words.extend(rest.iter().skip(usize::from(own)).cloned());
                         }
                         None => words.push(Value::unknown(rest.taint)),
-                    },
-                    None => {}
+                    }
                 }
                 self.argv(path, Some(&Value::list(words)), args, span);
                 result.with(Taint::OUTPUT)
@@ -361,10 +360,9 @@ impl Judge<'_> {
             "go-copy" => {
                 if let (Some(Kind::Handle(file)), Some(source)) =
                     (arg.map(|value| &value.kind), second)
+                    && source.deep_taint().has(Taint::DOWNLOADED | Taint::SOCKET)
                 {
-                    if source.deep_taint().has(Taint::DOWNLOADED | Taint::SOCKET) {
-                        self.downloaded.insert(file.clone());
-                    }
+                    self.downloaded.insert(file.clone());
                 }
                 result
             }

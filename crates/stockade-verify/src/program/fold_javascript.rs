@@ -241,10 +241,10 @@ pub(crate) fn method(
     span: Span,
 ) -> Option<Value> {
     let first = args.first();
-    if let Kind::Function(_) | Kind::Partial(_) | Kind::Method(_) = base.kind {
-        if let Some(value) = applied(eval, base, name, args, span) {
-            return Some(value);
-        }
+    if let Kind::Function(_) | Kind::Partial(_) | Kind::Method(_) = base.kind
+        && let Some(value) = applied(eval, base, name, args, span)
+    {
+        return Some(value);
     }
     match (&base.kind, name) {
         (Kind::Text(text), _) => {

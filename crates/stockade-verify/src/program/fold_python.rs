@@ -347,7 +347,7 @@ fn format(text: &str, args: &Args) -> Value {
                 taint |= value.taint;
                 match (spec, value.as_int()) {
                     ("c", Some(int)) => {
-                        out.extend(u32::try_from(int).ok().and_then(char::from_u32))
+                        out.extend(u32::try_from(int).ok().and_then(char::from_u32));
                     }
                     _ => out.push_str(&value.piece()),
                 }

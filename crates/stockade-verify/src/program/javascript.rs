@@ -270,26 +270,26 @@ impl Lowering<'_> {
             }
         }
         let mut body = Vec::new();
-        if let Some(members) = field(node, "body") {
-            if self.source.descend(members) {
-                for member in children(members) {
-                    match member.kind() {
-                        "method_definition" => {
-                            let function = self.function(member);
-                            body.push(Stmt::Function(Rc::new(function)));
-                        }
-                        "field_definition" | "public_field_definition" => {
-                            if let Some(value) = field(member, "value") {
-                                let value = self.expr(value);
-                                body.push(Stmt::Expr(value));
-                            }
-                        }
-                        "class_static_block" => self.nested(member, &mut body),
-                        _ => {}
+        if let Some(members) = field(node, "body")
+            && self.source.descend(members)
+        {
+            for member in children(members) {
+                match member.kind() {
+                    "method_definition" => {
+                        let function = self.function(member);
+                        body.push(Stmt::Function(Rc::new(function)));
                     }
+                    "field_definition" | "public_field_definition" => {
+                        if let Some(value) = field(member, "value") {
+                            let value = self.expr(value);
+                            body.push(Stmt::Expr(value));
+                        }
+                    }
+                    "class_static_block" => self.nested(member, &mut body),
+                    _ => {}
                 }
-                self.source.ascend();
             }
+            self.source.ascend();
         }
         Class {
             name,
@@ -393,7 +393,7 @@ impl Lowering<'_> {
                 for child in children(node) {
                     match child.kind() {
                         "shorthand_property_identifier_pattern" => {
-                            members.push((self.text(child), Target::Name(self.text(child))))
+                            members.push((self.text(child), Target::Name(self.text(child))));
                         }
                         "pair_pattern" => {
                             if let (Some(key), Some(value)) =

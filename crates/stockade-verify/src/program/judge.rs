@@ -117,11 +117,11 @@ impl<'a> Judge<'a> {
                 _ => None,
             },
         };
-        if let Some(low) = low {
-            if self.reported_modules.insert(path.into()) {
-                self.findings
-                    .warn(Rule::LowLevel, span, format!("`{path}` {low}"));
-            }
+        if let Some(low) = low
+            && self.reported_modules.insert(path.into())
+        {
+            self.findings
+                .warn(Rule::LowLevel, span, format!("`{path}` {low}"));
         }
     }
 
@@ -266,7 +266,7 @@ impl<'a> Judge<'a> {
         match name {
             "unlink" | "rmdir" => self.delete(&place, Deletion::File, span),
             "mkdir" | "touch" | "symlink_to" | "hardlink_to" => {
-                self.write(&place, path, Writing::Append, Taint::NONE, span)
+                self.write(&place, path, Writing::Append, Taint::NONE, span);
             }
             "chmod" => self.chmod(path, args.first(), span),
             "rename" | "replace" => {
@@ -298,17 +298,16 @@ impl<'a> Judge<'a> {
                 | "Exec"
                 | "Query"
                 | "$executeRawUnsafe"
-        ) {
-            if let Some(text) = args.first().and_then(Value::as_text) {
-                let upper = text.trim_start().to_ascii_uppercase();
-                if upper.starts_with("DROP ") || upper.starts_with("TRUNCATE ") {
-                    let base_known = base.taint.has(Taint::PARAM);
-                    let reason = "drops or empties tables";
-                    if base_known || self.function_depth > 0 {
-                        self.findings.warn(Rule::DestroyData, span, reason);
-                    } else {
-                        self.findings.add(Rule::DestroyData, span, reason);
-                    }
+        ) && let Some(text) = args.first().and_then(Value::as_text)
+        {
+            let upper = text.trim_start().to_ascii_uppercase();
+            if upper.starts_with("DROP ") || upper.starts_with("TRUNCATE ") {
+                let base_known = base.taint.has(Taint::PARAM);
+                let reason = "drops or empties tables";
+                if base_known || self.function_depth > 0 {
+                    self.findings.warn(Rule::DestroyData, span, reason);
+                } else {
+                    self.findings.add(Rule::DestroyData, span, reason);
                 }
             }
         }
@@ -537,7 +536,7 @@ impl<'a> Judge<'a> {
         match host.as_deref().and_then(hosts::suspicion) {
             Some(reason) => {
                 self.findings
-                    .add(Rule::NetworkHost, span, format!("connects to {reason}"))
+                    .add(Rule::NetworkHost, span, format!("connects to {reason}"));
             }
             None => self
                 .findings
@@ -590,6 +589,6 @@ fn is_dangerous(action: &str) -> bool {
 }
 
 /// Where in the table's entry the argument stands.
-pub(super) fn argument<'v>(args: &'v Args, entry: Entry) -> Option<&'v Value> {
+pub(super) fn argument(args: &Args, entry: Entry) -> Option<&Value> {
     args.get(entry.at, entry.name)
 }

@@ -472,13 +472,13 @@ impl Lowering<'_> {
     }
 
     fn argument(&mut self, node: Node<'_>) -> Arg {
-        if node.kind() == "keyword_argument" {
-            if let (Some(name), Some(value)) = (field(node, "name"), field(node, "value")) {
-                return Arg {
-                    name: Some(self.text(name)),
-                    value: self.expr(value),
-                };
-            }
+        if node.kind() == "keyword_argument"
+            && let (Some(name), Some(value)) = (field(node, "name"), field(node, "value"))
+        {
+            return Arg {
+                name: Some(self.text(name)),
+                value: self.expr(value),
+            };
         }
         Arg {
             name: None,
@@ -683,15 +683,12 @@ impl Lowering<'_> {
     fn dictionary(&mut self, node: Node<'_>) -> ExprKind {
         let mut pairs = Vec::new();
         for child in children(node) {
-            match (field(child, "key"), field(child, "value")) {
-                (Some(key), Some(value)) => {
-                    let key = self.expr(key);
-                    pairs.push((key, self.expr(value)));
-                }
-                _ => {
-                    let value = self.expr(child);
-                    pairs.push((Expr::new(span(child), ExprKind::Many(Vec::new())), value));
-                }
+            if let (Some(key), Some(value)) = (field(child, "key"), field(child, "value")) {
+                let key = self.expr(key);
+                pairs.push((key, self.expr(value)));
+            } else {
+                let value = self.expr(child);
+                pairs.push((Expr::new(span(child), ExprKind::Many(Vec::new())), value));
             }
         }
         ExprKind::Dict(pairs)

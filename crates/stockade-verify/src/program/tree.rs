@@ -74,7 +74,7 @@ pub(crate) fn span(node: Node<'_>) -> Span {
 }
 
 /// Named children, comments left out.
-pub(crate) fn children<'t>(node: Node<'t>) -> Vec<Node<'t>> {
+pub(crate) fn children(node: Node<'_>) -> Vec<Node<'_>> {
     let mut cursor = node.walk();
     node.named_children(&mut cursor)
         .filter(|child| child.kind() != "comment")

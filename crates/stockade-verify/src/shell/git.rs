@@ -26,7 +26,7 @@ impl Judge<'_> {
                 "credential.helper=!",
             ];
             if runs.iter().any(|key| text.starts_with(key))
-                && (text.contains('!') || text.contains("/") || text.contains("sh"))
+                && (text.contains('!') || text.contains('/') || text.contains("sh"))
                 && !text.contains("pager=cat")
             {
                 self.add(
@@ -103,7 +103,7 @@ impl Judge<'_> {
                 );
             }
             "filter-branch" | "filter-repo" => {
-                self.add(Rule::DestroyHistory, span, "rewrites history")
+                self.add(Rule::DestroyHistory, span, "rewrites history");
             }
             "reflog"
                 if rest

@@ -1,14 +1,14 @@
 //! Shell scripts: judged command by command, after `stockade-shell` has read them.
 
-mod destructive;
 mod files;
 mod foreign;
 mod git;
+mod listed;
 mod network;
 mod obfuscation;
+mod programs;
 mod spawn;
 mod system;
-mod windows;
 
 use std::collections::HashSet;
 
@@ -132,8 +132,8 @@ impl Judge<'_> {
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
-        self.destructive(name, command);
-        self.windows(name, command);
+        self.listed(name, command);
+        self.rest_delete(name, command);
         self.foreign_code(name, command);
     }
 
@@ -314,15 +314,15 @@ fn value_of<'w>(args: &'w [Word], short: char, long: &[&str]) -> Option<&'w str>
             } else if long.contains(&name) {
                 return args.get(at + 1).map(|word| word.text.as_str());
             }
-        } else if let Some(cluster) = text.strip_prefix('-') {
-            if let Some(found) = cluster.find(short) {
-                let rest = &cluster[found + short.len_utf8()..];
-                return if rest.is_empty() {
-                    args.get(at + 1).map(|word| word.text.as_str())
-                } else {
-                    Some(rest)
-                };
-            }
+        } else if let Some(cluster) = text.strip_prefix('-')
+            && let Some(found) = cluster.find(short)
+        {
+            let rest = &cluster[found + short.len_utf8()..];
+            return if rest.is_empty() {
+                args.get(at + 1).map(|word| word.text.as_str())
+            } else {
+                Some(rest)
+            };
         }
     }
     None

@@ -2,34 +2,13 @@
 
 use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, Stdin, Word, is_shell};
 
+use super::programs::Group;
 use super::{Judge, has, operands, value_of};
 use crate::hosts;
 use crate::paths::{Kind, Place};
 use crate::result::Span;
 use crate::rule::Rule;
 
-const FETCHERS: &[&str] = &[
-    "curl",
-    "wget",
-    "fetch",
-    "aria2c",
-    "lwp-request",
-    "lwp-download",
-    "http",
-    "https",
-    "xh",
-    "httpie",
-    "lynx",
-    "links",
-    "w3m",
-    "elinks",
-    "axel",
-    "GET",
-    "ftp",
-    "tftp",
-    "curlie",
-    "wget2",
-];
 const PIPES_TO_NETWORK: &[&str] = &[
     "nc",
     "ncat",
@@ -69,7 +48,7 @@ impl Judge<'_> {
         let Some(name) = command.name() else {
             return false;
         };
-        FETCHERS.contains(&name) && !asks_nothing(command)
+        Group::Fetchers.has(name) && !asks_nothing(command)
             || matches!(
                 name,
                 "nc" | "ncat" | "netcat" | "telnet" | "socat" | "ssh" | "dig" | "nslookup"
@@ -145,7 +124,7 @@ impl Judge<'_> {
             }
         }
         self.run_downloaded_file(name, command);
-        if FETCHERS.contains(&name) {
+        if Group::Fetchers.has(name) {
             self.note_download(name, command);
         }
     }
@@ -296,16 +275,16 @@ impl Judge<'_> {
                 self.piped_shell(id, name, command);
                 self.sends_file(id, name, command);
             }
-            _ if FETCHERS.contains(&name) => self.fetch(id, name, command),
+            _ if Group::Fetchers.has(name) => self.fetch(id, name, command),
             "ssh" | "scp" | "sftp" | "rsync" | "sshfs" | "ftp" | "tftp" | "rclone" | "mosh"
             | "croc" | "restic" | "smbclient" | "ab" | "hping3" | "cancel" | "finger" => {
                 self.transfer(id, name, command);
             }
             "nslookup" | "dig" | "host" | "ping" | "drill" | "getent" | "whois" => {
-                self.lookup(id, name, command)
+                self.lookup(id, name, command);
             }
             "ngrok" | "localtunnel" | "lt" | "cloudflared" | "bore" | "chisel" | "frpc"
-            | "ligolo" | "tailscale" => {
+            | "ligolo" | "tailscale"
                 if command.args().iter().any(|word| {
                     matches!(
                         word.text.as_str(),
@@ -320,13 +299,13 @@ impl Judge<'_> {
                             | "--port"
                             | "tls"
                     )
-                }) {
-                    self.add(
-                        Rule::NetworkHost,
-                        command.span,
-                        format!("`{name}` opens this machine to the internet"),
-                    );
-                }
+                }) =>
+            {
+                self.add(
+                    Rule::NetworkHost,
+                    command.span,
+                    format!("`{name}` opens this machine to the internet"),
+                );
             }
             "tcpdump" | "tshark" | "dumpcap" | "ettercap" | "dsniff" | "arpspoof" | "bettercap" => {
                 let reads_file = has(command.args(), "rDh", &["list-interfaces"]);

@@ -3,17 +3,8 @@
 use stockade_shell::{Command, CommandId, HoleKind, Word};
 
 use super::Judge;
+use super::programs::Group;
 use crate::rule::Rule;
-
-/// Commands that are worth hiding.
-const WORTH_HIDING: &[&str] = &[
-    "rm", "cat", "curl", "wget", "nc", "ncat", "bash", "sh", "zsh", "python", "python3", "perl",
-    "ruby", "php", "node", "eval", "exec", "sudo", "su", "chmod", "chown", "dd", "mkfs", "ls",
-    "id", "whoami", "uname", "ifconfig", "ip", "base64", "xxd", "ssh", "scp", "telnet", "socat",
-    "kill", "tee", "find", "awk", "sed", "head", "tail", "more", "less", "cp", "mv", "env",
-    "printenv", "hostname", "passwd", "crontab", "git", "ping", "nslookup", "dig", "ps", "netstat",
-    "w", "who", "tar", "gcc", "openssl",
-];
 
 impl Judge<'_> {
     pub(super) fn spelling(&mut self, id: CommandId, command: &Command) {
@@ -30,7 +21,7 @@ impl Judge<'_> {
             .get(word.span.start..word.span.end)
             .unwrap_or_default();
         let name = command.name().unwrap_or_default();
-        if word.literal().is_some() && written != word.text && WORTH_HIDING.contains(&name) {
+        if word.literal().is_some() && written != word.text && Group::WorthHiding.has(name) {
             let pieces = written
                 .matches(['\'', '"', '\\', '$', '`', '{', '@'])
                 .count();
@@ -63,7 +54,7 @@ impl Judge<'_> {
             }
         }
         let braced = written.starts_with('{') && written.contains(',') && written.contains('}');
-        if braced && WORTH_HIDING.contains(&name) {
+        if braced && Group::WorthHiding.has(name) {
             return self.add(
                 Rule::ObfuscatedCommand,
                 command.span,
