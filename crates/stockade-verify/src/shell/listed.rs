@@ -25,14 +25,22 @@ impl Judge<'_> {
         let program = match name {
             "python" | "python3" => {
                 let file = |word: &stockade_shell::Word| word.text.ends_with("manage.py");
-                if command.args().iter().any(file) { "manage.py" } else { name }
+                if command.args().iter().any(file) {
+                    "manage.py"
+                } else {
+                    name
+                }
             }
             _ => name,
         };
         let Some(entries) = table().get(program) else {
             return;
         };
-        let args: Vec<Arg<'_>> = command.args().iter().map(|word| Arg::new(&word.text)).collect();
+        let args: Vec<Arg<'_>> = command
+            .args()
+            .iter()
+            .map(|word| Arg::new(&word.text))
+            .collect();
         for entry in entries.iter().filter(|entry| entry.matches(&args)) {
             let reason = format!("`{name}` {}", entry.reason);
             match entry.severity {
@@ -47,14 +55,24 @@ impl Judge<'_> {
         if !matches!(name, "curl" | "http" | "https" | "xh" | "wget") {
             return;
         }
-        let texts: Vec<String> =
-            command.args().iter().map(|word| word.text.to_ascii_lowercase()).collect();
+        let texts: Vec<String> = command
+            .args()
+            .iter()
+            .map(|word| word.text.to_ascii_lowercase())
+            .collect();
         let flags = ["-x", "--request", "--method"];
-        let method = texts.windows(2).any(|pair| flags.contains(&pair[0].as_str()) && pair[1] == "delete")
+        let method = texts
+            .windows(2)
+            .any(|pair| flags.contains(&pair[0].as_str()) && pair[1] == "delete")
             || texts.iter().any(|text| {
-                matches!(text.as_str(), "-xdelete" | "--request=delete" | "--method=delete" | "delete")
+                matches!(
+                    text.as_str(),
+                    "-xdelete" | "--request=delete" | "--method=delete" | "delete"
+                )
             });
-        let url = texts.iter().find(|text| hosts::is_url(text) || text.starts_with("localhost"));
+        let url = texts
+            .iter()
+            .find(|text| hosts::is_url(text) || text.starts_with("localhost"));
         if let (true, Some(url)) = (method, url) {
             let reason = format!("deletes {url} through its interface");
             self.add(Rule::DestroyData, command.span, reason);
@@ -70,15 +88,25 @@ struct Arg<'t> {
 
 impl<'t> Arg<'t> {
     fn new(text: &'t str) -> Self {
-        Self { text, lower: text.to_ascii_lowercase() }
+        Self {
+            text,
+            lower: text.to_ascii_lowercase(),
+        }
     }
 
     fn fits(&self, choice: &str) -> bool {
         if let Some(letter) = choice.strip_prefix('-').filter(|rest| rest.len() == 1) {
-            let cluster = self.text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            let cluster = self
+                .text
+                .strip_prefix('-')
+                .filter(|rest| !rest.starts_with('-'));
             return cluster.is_some_and(|cluster| cluster.contains(letter));
         }
-        let text = if choice.starts_with('-') { self.text } else { self.lower.as_str() };
+        let text = if choice.starts_with('-') {
+            self.text
+        } else {
+            self.lower.as_str()
+        };
         let mut rest = text;
         let mut parts = choice.split('*').peekable();
         let first = parts.next().unwrap_or_default();
@@ -104,14 +132,21 @@ impl<'t> Arg<'t> {
 
 impl Entry {
     fn matches(&self, args: &[Arg<'_>]) -> bool {
-        if args.iter().any(|arg| self.absent.iter().any(|choice| arg.fits(choice))) {
+        if args
+            .iter()
+            .any(|arg| self.absent.iter().any(|choice| arg.fits(choice)))
+        {
             return false;
         }
         let mut rest = args.iter();
         self.needs.iter().all(|choices| {
             let fits = |arg: &Arg<'_>| choices.iter().any(|choice| arg.fits(choice));
             let option = choices.iter().all(|choice| choice.starts_with('-'));
-            if option { args.iter().any(fits) } else { rest.any(fits) }
+            if option {
+                args.iter().any(fits)
+            } else {
+                rest.any(fits)
+            }
         })
     }
 }
@@ -136,11 +171,18 @@ fn table() -> &'static Table {
             };
             let mut words = line.split(' ');
             let programs = words.next().unwrap_or_default();
-            let (absent, needs): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with('!'));
+            let (absent, needs): (Vec<&str>, Vec<&str>) =
+                words.partition(|word| word.starts_with('!'));
             for program in programs.split('|') {
                 let needs = needs.iter().map(|word| word.split('|').collect()).collect();
                 let absent = absent.iter().map(|word| &word[1..]).collect();
-                let entry = Entry { rule, severity, reason, needs, absent };
+                let entry = Entry {
+                    rule,
+                    severity,
+                    reason,
+                    needs,
+                    absent,
+                };
                 table.entry(program).or_default().push(entry);
             }
         }
@@ -151,7 +193,11 @@ fn table() -> &'static Table {
 fn header_of(header: &'static str) -> Option<(Rule, Severity, &'static str)> {
     let (inside, reason) = header.split_once("] ")?;
     let (rule, severity) = inside.split_once(' ')?;
-    let severity = if severity == "error" { Severity::Error } else { Severity::Warning };
+    let severity = if severity == "error" {
+        Severity::Error
+    } else {
+        Severity::Warning
+    };
     Some((Rule::from_id(rule)?, severity, reason))
 }
 
@@ -161,11 +207,16 @@ mod tests {
 
     #[test]
     fn every_section_names_a_rule() {
-        let headers = include_str!("../../rules/commands.list").lines().filter_map(|line| line.strip_prefix('['));
+        let headers = include_str!("../../rules/commands.list")
+            .lines()
+            .filter_map(|line| line.strip_prefix('['));
         let mut count = 0;
         for header in headers {
             assert!(header_of(header).is_some(), "{header}");
-            assert!(header.contains(" error]") || header.contains(" warning]"), "{header}");
+            assert!(
+                header.contains(" error]") || header.contains(" warning]"),
+                "{header}"
+            );
             count += 1;
         }
         assert!(count > 20);
@@ -176,7 +227,12 @@ mod tests {
         let fits = |choice: &str, text: &str| Arg::new(text).fits(choice);
         assert!(fits("delete", "DELETE") && !fits("delete", "deleted"));
         assert!(fits("-R", "-vR") && !fits("-R", "-r") && !fits("-R", "--R"));
-        assert!(fits("--method", "--method=x") && fits("x*", "xyz") && fits("*y*", "xyz") && !fits("*q*", "xyz"));
+        assert!(
+            fits("--method", "--method=x")
+                && fits("x*", "xyz")
+                && fits("*y*", "xyz")
+                && !fits("*q*", "xyz")
+        );
         assert!(fits("*", "") && fits("*.*=*", "a.b=1") && !fits("*.*=*", "ab=1"));
         assert!(fits("*sam", "hklm\\sam") && !fits("*sam", "sample"));
     }

@@ -1,21 +1,25 @@
 //! Shell scripts: judged command by command, after `stockade-shell` has read them.
 
+mod download;
 mod files;
 mod foreign;
 mod git;
 mod listed;
+mod mentions;
+mod modes;
 mod network;
 mod obfuscation;
 mod programs;
+mod search;
 mod spawn;
 mod system;
+mod upload;
 
 use std::collections::HashSet;
 
 use stockade_shell::{Command, CommandId, Place as Position, ProblemKind, Script, Word};
 
 use crate::analysis::{Analysis, Nested};
-use crate::files::{Files, Speaker};
 use crate::findings::Findings;
 use crate::language::Language;
 use crate::paths::Place;
@@ -85,13 +89,6 @@ pub(crate) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn files(&self) -> Files<'_> {
-        Files {
-            allowed: &self.analysis.verifier.allowed_paths,
-            speaker: Speaker::Shell,
-        }
-    }
-
     fn place(&self, text: &str) -> Place {
         Place::under(text, self.directory.as_ref())
     }

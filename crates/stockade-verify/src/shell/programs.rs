@@ -28,7 +28,9 @@ impl Group {
 
     /// Whether a program belongs to the group.
     pub(super) fn has(self, program: &str) -> bool {
-        groups().get(self.header()).is_some_and(|group| group.contains(program))
+        groups()
+            .get(self.header())
+            .is_some_and(|group| group.contains(program))
     }
 }
 
@@ -43,9 +45,15 @@ fn groups() -> &'static Groups {
             if line.starts_with('#') {
                 continue;
             }
-            match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            match line
+                .strip_prefix('[')
+                .and_then(|line| line.strip_suffix(']'))
+            {
                 Some(name) => header = name,
-                None => groups.entry(header).or_default().extend(line.split_ascii_whitespace()),
+                None => groups
+                    .entry(header)
+                    .or_default()
+                    .extend(line.split_ascii_whitespace()),
             }
         }
         groups

@@ -24,7 +24,11 @@ impl Judge<'_> {
         }
         let mentions = command.args().iter().any(|word| names_shell(&word.text));
         if mentions && !Group::NameAShell.has(name) {
-            self.add(Rule::ShellEscape, span, format!("`{name}` is given a shell to run"));
+            self.add(
+                Rule::ShellEscape,
+                span,
+                format!("`{name}` is given a shell to run"),
+            );
         }
     }
 
@@ -38,14 +42,19 @@ impl Judge<'_> {
         let by_path = command.words[0].text.contains('/');
         let wrapped = self.script.ancestors(id).any(|parent| match parent.name() {
             // Usual ways to come to a shell.
-            Some("exec" | "command" | "time" | "tmux" | "screen" | "eval" | "cat" | "echo") => false,
+            Some("exec" | "command" | "time" | "tmux" | "screen" | "eval" | "cat" | "echo") => {
+                false
+            }
             Some("env" | "xargs") => by_path,
             Some("ssh") => parent.args().iter().any(|word| word.text == "localhost"),
             Some(wrapper) => !is_shell(wrapper),
             None => false,
         });
         let alone = command.stage == 0 && self.script.pipelines[command.pipeline].stages == 1;
-        let to_terminal = command.redirects.iter().all(|redirect| redirect.target.text == "/dev/tty");
+        let to_terminal = command
+            .redirects
+            .iter()
+            .all(|redirect| redirect.target.text == "/dev/tty");
         if wrapped && alone && to_terminal {
             let reason = format!("starts an interactive `{name}` through another program");
             self.add(Rule::ShellEscape, command.span, reason);
@@ -58,9 +67,18 @@ impl Judge<'_> {
             return;
         }
         for pair in command.args().windows(2) {
-            if matches!(pair[0].text.as_str(), "-e" | "-c" | "--eval" | "-E" | "--exec") {
+            if matches!(
+                pair[0].text.as_str(),
+                "-e" | "-c" | "--eval" | "-E" | "--exec"
+            ) {
                 let code = pair[1].text.as_str();
-                self.analysis.nested(Nested::Foreign(None), code, command.span, None, self.findings);
+                self.analysis.nested(
+                    Nested::Foreign(None),
+                    code,
+                    command.span,
+                    None,
+                    self.findings,
+                );
             }
         }
     }
@@ -69,14 +87,25 @@ impl Judge<'_> {
 fn is_editor(name: &str) -> bool {
     matches!(
         name,
-        "vi" | "vim" | "nvim" | "view" | "ex" | "rvim" | "vimdiff" | "ed" | "nano" | "pico" | "emacs"
+        "vi" | "vim"
+            | "nvim"
+            | "view"
+            | "ex"
+            | "rvim"
+            | "vimdiff"
+            | "ed"
+            | "nano"
+            | "pico"
+            | "emacs"
     )
 }
 
 /// An editor's command that runs a program: `:!sh`, `:terminal`.
 fn leaves_editor(text: &str) -> bool {
     let text = text.trim_start_matches(['+', ':', '-', 'c']);
-    ["!", "shell", "terminal"].iter().any(|start| text.starts_with(start))
+    ["!", "shell", "terminal"]
+        .iter()
+        .any(|start| text.starts_with(start))
         || text.starts_with("py") && text.contains("import")
         || text.contains("(term ")
         || text.contains("system(")
@@ -85,15 +114,25 @@ fn leaves_editor(text: &str) -> bool {
 /// Whether a text would start a shell: its path as a word of its own.
 fn names_shell(text: &str) -> bool {
     const PATHS: &[&str] = &[
-        "/bin/sh", "/bin/bash", "/bin/dash", "/bin/zsh", "/bin/ksh", "/usr/bin/sh", "/usr/bin/bash",
+        "/bin/sh",
+        "/bin/bash",
+        "/bin/dash",
+        "/bin/zsh",
+        "/bin/ksh",
+        "/usr/bin/sh",
+        "/usr/bin/bash",
         "/usr/bin/zsh",
     ];
     // What comes before when it is only named: a first line, a variable.
     const NAMED: &[&str] = &["#!", "SHELL=", "shell="];
-    let Some((at, path)) = PATHS.iter().find_map(|path| text.find(path).map(|at| (at, *path))) else {
+    let Some((at, path)) = PATHS
+        .iter()
+        .find_map(|path| text.find(path).map(|at| (at, *path)))
+    else {
         return false;
     };
     let after = text[at + path.len()..].chars().next();
-    let ends = after.is_none_or(|c| !c.is_ascii_alphanumeric() && !matches!(c, '/' | '.' | '-' | '_'));
+    let ends =
+        after.is_none_or(|c| !c.is_ascii_alphanumeric() && !matches!(c, '/' | '.' | '-' | '_'));
     ends && !NAMED.iter().any(|named| text[..at].ends_with(named))
 }

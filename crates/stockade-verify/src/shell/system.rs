@@ -25,7 +25,11 @@ impl Judge<'_> {
                 self.add(Rule::TraceRemoval, span, "changes the machine's clock");
             }
             "docker" | "podman" | "nerdctl" => self.container(name, command),
-            "mount" if args.iter().any(|word| Place::new(&word.text).is(Kind::Disk)) => {
+            "mount"
+                if args
+                    .iter()
+                    .any(|word| Place::new(&word.text).is(Kind::Disk)) =>
+            {
                 self.warn(Rule::ContainerEscape, span, "mounts a disk");
             }
             "pip" | "pip3" | "npm" | "yarn" | "pnpm" | "gem" | "go" | "cargo" | "uv" => {
@@ -43,7 +47,11 @@ impl Judge<'_> {
             let reason = format!("`{name}` opens a shell with all rights");
             self.add(Rule::PrivilegeChange, command.span, reason);
         } else if has(args, "l", &["list"]) && args.len() == 1 {
-            self.add(Rule::SystemSurvey, command.span, "asks what sudo would allow");
+            self.add(
+                Rule::SystemSurvey,
+                command.span,
+                "asks what sudo would allow",
+            );
         } else {
             let reason = format!("`{name}` runs a command with other rights");
             self.warn(Rule::PrivilegeChange, command.span, reason);
@@ -58,7 +66,9 @@ impl Judge<'_> {
         let by_name = matches!(name, "pkill" | "killall");
         let broad = name == "killall5"
             || name == "pkill" && has(args, "u", &["euid", "uid"]) && operands(args).count() <= 1
-            || by_name && operands(args).any(|word| matches!(word.text.as_str(), "." | "init" | "systemd"));
+            || by_name
+                && operands(args)
+                    .any(|word| matches!(word.text.as_str(), "." | "init" | "systemd"));
         if everything || broad {
             return self.add(Rule::SystemStop, command.span, "stops every process it may");
         }
@@ -66,7 +76,10 @@ impl Judge<'_> {
         let inner = args.iter().flat_map(Word::substitutions).flatten();
         let inner = inner.flat_map(|other| self.script.commands[other].args());
         let inner = inner.map(|word| word.text.clone());
-        if names.chain(inner).any(|target| GUARDS.contains(&target.as_str())) {
+        if names
+            .chain(inner)
+            .any(|target| GUARDS.contains(&target.as_str()))
+        {
             let reason = "stops a service that guards or records";
             self.add(Rule::ProtectionOff, command.span, reason);
         }
@@ -108,9 +121,18 @@ impl Judge<'_> {
     }
 
     fn volume(&mut self, name: &str, command: &Command, value: &str) {
-        const DOORS: &[&str] = &["/", "/etc", "/proc", "/sys", "/boot", "/var/run", "/var/lib/docker"];
+        const DOORS: &[&str] = &[
+            "/",
+            "/etc",
+            "/proc",
+            "/sys",
+            "/boot",
+            "/var/run",
+            "/var/lib/docker",
+        ];
         let named = value.split(',').find_map(|part| {
-            part.strip_prefix("source=").or_else(|| part.strip_prefix("src="))
+            part.strip_prefix("source=")
+                .or_else(|| part.strip_prefix("src="))
         });
         let source = named.unwrap_or_else(|| value.split(':').next().unwrap_or(value));
         let place = Place::new(source);
@@ -145,8 +167,18 @@ impl Judge<'_> {
     pub(super) fn assignments(&mut self, command: &Command) {
         // Libraries that people preload to debug or measure.
         const KNOWN: &[&str] = &[
-            "libfaketime", "libjemalloc", "libtcmalloc", "libasan", "libmimalloc", "libfakeroot",
-            "libeatmydata", "libgtk3-nocsd", "libstdc++", "libSegFault", "libtsan", "libubsan",
+            "libfaketime",
+            "libjemalloc",
+            "libtcmalloc",
+            "libasan",
+            "libmimalloc",
+            "libfakeroot",
+            "libeatmydata",
+            "libgtk3-nocsd",
+            "libstdc++",
+            "libSegFault",
+            "libtsan",
+            "libubsan",
             "libsandbox",
         ];
         for assignment in &command.assignments {
@@ -162,7 +194,9 @@ impl Judge<'_> {
                         self.add(Rule::ProcessTamper, span, reason);
                     }
                 }
-                "HISTFILE" | "HISTSIZE" | "HISTFILESIZE" if matches!(value, "" | "0" | "/dev/null") => {
+                "HISTFILE" | "HISTSIZE" | "HISTFILESIZE"
+                    if matches!(value, "" | "0" | "/dev/null") =>
+                {
                     self.add(Rule::TraceRemoval, span, "stops recording history");
                 }
                 "BASH_ENV" | "PROMPT_COMMAND" | "PYTHONSTARTUP" | "PERL5OPT" | "NODE_OPTIONS"
@@ -192,5 +226,8 @@ fn is_time(text: &str) -> bool {
 fn is_strong(capability: &str) -> bool {
     let upper = capability.to_ascii_uppercase();
     let name = upper.trim_start_matches("CAP_");
-    matches!(name, "ALL" | "SYS_ADMIN" | "SYS_PTRACE" | "SYS_MODULE" | "DAC_READ_SEARCH")
+    matches!(
+        name,
+        "ALL" | "SYS_ADMIN" | "SYS_PTRACE" | "SYS_MODULE" | "DAC_READ_SEARCH"
+    )
 }
