@@ -96,10 +96,10 @@ mod tests {
 
     #[test]
     fn the_script_among_the_words() {
-        let script = |line: &str| {
+        fn script(line: &str) -> Option<&str> {
             let words: Vec<&str> = line.split(' ').collect();
             script_word(&words).map(|at| words[at])
-        };
+        }
         assert_eq!(script("bash -x -o pipefail a.sh b"), Some("a.sh"));
         assert_eq!(script("python3.11 -u -W ignore a.py"), Some("a.py"));
         assert_eq!(script("env X=1 node --require x a.js"), Some("a.js"));

@@ -90,7 +90,6 @@ impl Files<'_> {
                     "deletes everything in the working directory",
                 );
             }
-            Root::Inside => {}
             Root::Absolute
                 if how == Deletion::ForcedTree || precious || self.speaker == Speaker::Program =>
             {
@@ -137,7 +136,7 @@ impl Files<'_> {
                 );
                 findings.warn(Rule::DestroyFiles, span, reason);
             }
-            Root::Above | Root::Unknown => {}
+            Root::Inside | Root::Above | Root::Unknown => {}
         }
     }
 
@@ -218,7 +217,7 @@ impl Files<'_> {
 
     /// Judges a read; whether it was of a secret.
     pub(crate) fn read(&self, place: &Place, span: Span, findings: &mut Findings) -> bool {
-        if place.path.ends_with(".pub") || self.permits(place) {
+        if is_public_key(&place.path) || self.permits(place) {
             return false;
         }
         let kinds = place.kinds();
@@ -239,6 +238,12 @@ impl Files<'_> {
         }
         false
     }
+}
+
+/// `id_rsa.pub` and the like are made to be given away.
+pub(crate) fn is_public_key(path: &str) -> bool {
+    path.rsplit_once('.')
+        .is_some_and(|(_, ending)| ending == "pub")
 }
 
 fn shown(place: &Place) -> String {

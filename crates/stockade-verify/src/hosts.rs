@@ -43,7 +43,7 @@ pub(crate) fn suspicion(text: &str) -> Option<&'static str> {
     if listed {
         return Some("a host of the kind that collects data or hides who serves it");
     }
-    if host.ends_with(".onion") || host.ends_with(".i2p") {
+    if matches!(host.rsplit('.').next(), Some("onion" | "i2p")) {
         return Some("a hidden service");
     }
     if is_url(text) && is_public_address(&host) {
@@ -86,11 +86,9 @@ pub(crate) fn is_local(host: &str) -> bool {
         host.as_str(),
         "localhost" | "::1" | "0.0.0.0" | "" | "host.docker.internal"
     ) || host.starts_with("127.")
-        || host.ends_with(".localhost")
-        || host.ends_with(".local")
-        || host.ends_with(".internal")
-        || host.ends_with(".test")
-        || host.ends_with(".invalid")
+        || host.rsplit_once('.').is_some_and(|(_, top)| {
+            matches!(top, "localhost" | "local" | "internal" | "test" | "invalid")
+        })
 }
 
 /// A literal address that is not private, loopback or reserved for documents' own network.

@@ -121,14 +121,10 @@ impl Place {
         }
         let joined = parts.join("/");
         let (root, path) = match root {
-            RootText::Absolute => absolute(joined),
             RootText::Home if above == 0 => (Root::Home, format!("~/{joined}")),
             // One above a home directory is where all of them are.
-            RootText::Home => absolute(if above == 1 {
-                format!("home/{joined}")
-            } else {
-                joined
-            }),
+            RootText::Home if above == 1 => absolute(&format!("home/{joined}")),
+            RootText::Absolute | RootText::Home => absolute(&joined),
             RootText::Relative if above > 0 => {
                 (Root::Above, format!("{}{joined}", "../".repeat(above)))
             }
@@ -248,7 +244,7 @@ fn split_root(text: &str) -> (RootText<'_>, &str) {
 }
 
 /// Home directories by their usual names become `~`.
-fn absolute(joined: String) -> (Root, String) {
+fn absolute(joined: &str) -> (Root, String) {
     let mut parts = joined.splitn(3, '/');
     match (parts.next(), parts.next(), parts.next()) {
         (Some("root"), rest, more) => {

@@ -1,5 +1,7 @@
 //! A result as text, JSON or SARIF.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -75,20 +77,21 @@ pub fn format_text(name: &str, source: &str, result: &VerificationResult) -> Str
         let shown = lines.line(line);
         let margin = line.to_string().len().max(2);
         let advice = Rule::from_id(violation.rule).map_or("", |rule| rule.info().advice.as_str());
-        out.push_str(&format!(
-            "{name}:{line}:{column}: {}[{}]: {}\n",
+        let _ = writeln!(
+            out,
+            "{name}:{line}:{column}: {}[{}]: {}",
             violation.severity.as_str(),
             violation.rule,
             violation.reason,
-        ));
+        );
         out.push_str(&caret(shown, line, column, violation, margin));
         if !advice.is_empty() {
-            out.push_str(&format!("{:margin$} = safe: {advice}\n", ""));
+            let _ = writeln!(out, "{:margin$} = safe: {advice}", "");
         }
     }
     let about_violations = |note: &&String| !note.starts_with("line ");
     for note in result.warnings.iter().filter(about_violations) {
-        out.push_str(&format!("{name}: note: {note}\n"));
+        let _ = writeln!(out, "{name}: note: {note}");
     }
     out
 }
@@ -209,7 +212,7 @@ fn uri(name: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            let _ = write!(out, "%{byte:02X}");
         }
     }
     out

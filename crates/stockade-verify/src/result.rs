@@ -108,7 +108,6 @@ pub struct Violation {
     pub confidence: Confidence,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
 fn pair<S: serde::Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
     [span.start, span.end].serialize(serializer)
 }

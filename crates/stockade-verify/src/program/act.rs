@@ -148,7 +148,7 @@ impl Judge<'_> {
                 result
             }
             "open" | "os-open" | "open-self" | "js-open" | "go-open" => {
-                self.open(entry, args, span, result)
+                self.open(entry, args, span, &result)
             }
             "write" => {
                 if let Some(place) = &place {
@@ -216,7 +216,7 @@ impl Judge<'_> {
             }
             "privilege" => {
                 let root = args.first().and_then(Value::as_int) == Some(0);
-                if root || path.ends_with("chroot") && false {
+                if root {
                     self.findings.add(
                         Rule::PrivilegeChange,
                         span,
@@ -439,7 +439,7 @@ impl Judge<'_> {
         }
     }
 
-    fn open(&mut self, entry: Entry, args: &Args, span: Span, result: Value) -> Value {
+    fn open(&mut self, entry: Entry, args: &Args, span: Span, result: &Value) -> Value {
         let Some(path) = argument(args, entry)
             .and_then(Value::as_text)
             .map(str::to_owned)

@@ -4,55 +4,32 @@
 pub(crate) fn python(text: &str, bytes: bool) -> String {
     decode(
         text,
-        Dialect {
-            octal: true,
-            braces: false,
-            line_joins: true,
-            unknown_keeps: true,
-            bytes,
+        if bytes {
+            Dialect::PythonBytes
+        } else {
+            Dialect::Python
         },
     )
 }
 
 /// Decodes a JavaScript literal's content.
 pub(crate) fn javascript(text: &str) -> String {
-    decode(
-        text,
-        Dialect {
-            octal: true,
-            braces: true,
-            line_joins: true,
-            unknown_keeps: false,
-            bytes: false,
-        },
-    )
+    decode(text, Dialect::JavaScript)
 }
 
 /// Decodes a Go interpreted literal's content.
 pub(crate) fn go(text: &str) -> String {
-    decode(
-        text,
-        Dialect {
-            octal: true,
-            braces: false,
-            line_joins: false,
-            unknown_keeps: true,
-            bytes: false,
-        },
-    )
+    decode(text, Dialect::Go)
 }
 
-#[derive(Clone, Copy)]
-struct Dialect {
-    octal: bool,
-    /// `\u{…}`
-    braces: bool,
-    /// A backslash at the end of a line joins it to the next.
-    line_joins: bool,
-    /// An unknown escape keeps its backslash.
-    unknown_keeps: bool,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Go,
+    /// Has `\u{…}`; an unknown escape is the character itself.
+    JavaScript,
+    Python,
     /// `\u` means nothing.
-    bytes: bool,
+    PythonBytes,
 }
 
 fn decode(text: &str, dialect: Dialect) -> String {
@@ -79,16 +56,16 @@ fn decode(text: &str, dialect: Dialect) -> String {
             'f' => out.push('\u{c}'),
             'v' => out.push('\u{b}'),
             '\\' | '\'' | '"' | '`' | '$' => out.push(escape),
-            '\n' if dialect.line_joins => {}
+            '\n' if dialect != Dialect::Go => {}
             'x' => push_digits(&mut chars, 2, 16, &mut out),
-            'u' if dialect.braces && chars.peek() == Some(&'{') => {
+            'u' if dialect == Dialect::JavaScript && chars.peek() == Some(&'{') => {
                 chars.next();
                 push_digits(&mut chars, 6, 16, &mut out);
                 chars.next_if_eq(&'}');
             }
-            'u' if !dialect.bytes => push_digits(&mut chars, 4, 16, &mut out),
-            'U' if !dialect.bytes => push_digits(&mut chars, 8, 16, &mut out),
-            '0'..='7' if dialect.octal => {
+            'u' if dialect != Dialect::PythonBytes => push_digits(&mut chars, 4, 16, &mut out),
+            'U' if dialect != Dialect::PythonBytes => push_digits(&mut chars, 8, 16, &mut out),
+            '0'..='7' => {
                 let mut value = escape.to_digit(8).unwrap_or(0);
                 for _ in 0..2 {
                     let Some(digit) = chars.peek().and_then(|c| c.to_digit(8)) else {
@@ -100,7 +77,7 @@ fn decode(text: &str, dialect: Dialect) -> String {
                 out.extend(char::from_u32(value));
             }
             other => {
-                if dialect.unknown_keeps {
+                if dialect != Dialect::JavaScript {
                     out.push('\\');
                 }
                 out.push(other);

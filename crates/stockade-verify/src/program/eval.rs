@@ -228,9 +228,7 @@ impl<'j, 'a> Eval<'j, 'a> {
                 self.bind(name.clone(), value);
             }
             Target::Attr(base, attr) => {
-                let base_value = self.expr(base);
-                self.judge
-                    .attribute_set(&base_value, attr, &value, base.span);
+                self.expr(base);
                 if let Some(path) = dotted(base, attr) {
                     // Fields live with the module: methods see what others set.
                     self.scopes[0].insert(path, value);
@@ -325,6 +323,7 @@ impl<'j, 'a> Eval<'j, 'a> {
         value
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of expression")]
     pub(crate) fn expr(&mut self, expr: &Expr) -> Value {
         if !self.step() {
             return Value::UNKNOWN;
@@ -353,9 +352,10 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             ExprKind::Slice(base, parts) => {
                 let base = self.expr(base);
-                let parts = parts
-                    .each_ref()
-                    .map(|part| part.as_ref().map(|part| self.expr(part).as_int()));
+                let parts = parts.each_ref().map(|part| {
+                    let value = part.as_ref().map(|part| self.expr(part));
+                    super::fold::Bound::of(value.as_ref())
+                });
                 super::fold::slice(&base, parts)
             }
             ExprKind::Call(call) => self.call(call, expr.span),

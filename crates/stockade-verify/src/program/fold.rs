@@ -77,16 +77,34 @@ pub(crate) fn item(base: &Value, index: &Value) -> Value {
     }
 }
 
-/// `base[start:end:step]` for constants. An inner `None` is a part that is there but not known.
-pub(crate) fn slice(base: &Value, parts: [Option<Option<i64>>; 3]) -> Value {
-    let mut known = [None; 3];
-    for (known, part) in known.iter_mut().zip(parts) {
-        match part {
-            Some(None) => return Value::unknown(base.taint),
-            Some(Some(int)) => *known = Some(int),
-            None => {}
+/// A bound of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Absent,
+    Known(i64),
+    Unknown,
+}
+
+impl Bound {
+    /// The bound that an argument gives.
+    pub(crate) fn of(value: Option<&Value>) -> Self {
+        match value.map(Value::as_int) {
+            None => Self::Absent,
+            Some(Some(int)) => Self::Known(int),
+            Some(None) => Self::Unknown,
         }
     }
+}
+
+/// `base[start:end:step]` for constants.
+pub(crate) fn slice(base: &Value, parts: [Bound; 3]) -> Value {
+    if parts.contains(&Bound::Unknown) {
+        return Value::unknown(base.taint);
+    }
+    let known = parts.map(|part| match part {
+        Bound::Known(int) => Some(int),
+        Bound::Absent | Bound::Unknown => None,
+    });
     let pick = |length: usize| -> Vec<usize> {
         let count = i64::try_from(length).unwrap_or(i64::MAX);
         let step = known[2].unwrap_or(1);
@@ -220,7 +238,7 @@ pub(crate) fn percent(format: &str, values: &[Value]) -> Value {
             taint |= value.taint;
             match (conversion, value.as_int()) {
                 ('c', Some(int)) => out.extend(u32::try_from(int).ok().and_then(char::from_u32)),
-                ('x', Some(int)) => out.push_str(&format!("{int:x}")),
+                ('x', Some(int)) => out.push_str(&hexadecimal(int)),
                 _ => out.push_str(&value.piece()),
             }
             continue;
@@ -233,6 +251,10 @@ pub(crate) fn percent(format: &str, values: &[Value]) -> Value {
         }
     }
     Value::text(out).with(taint)
+}
+
+fn hexadecimal(int: i64) -> String {
+    format!("{int:x}")
 }
 
 /// Paths put together, as `os.path.join` and its kin do.
@@ -343,11 +365,7 @@ pub(crate) fn text_method(text: &str, name: &str, args: &Args) -> Option<Value> 
             if from.is_empty() || text.len().saturating_mul(to.len() + 1) > LONGEST {
                 return None;
             }
-            if name == "replace" && args.positional.get(2).is_none() && false {
-                text.replacen(from, to, 1)
-            } else {
-                text.replace(from, to)
-            }
+            text.replace(from, to)
         }
         "swapcase" => text
             .chars()
@@ -359,7 +377,6 @@ pub(crate) fn text_method(text: &str, name: &str, args: &Args) -> Option<Value> 
                 }
             })
             .collect(),
-        "title" | "capitalize" => return None,
         "split" if known => {
             let parts: Vec<Value> = match arg(0) {
                 Some("") => text.chars().map(|c| Value::text(c.to_string())).collect(),

@@ -4,12 +4,13 @@ use std::rc::Rc;
 
 use super::eval::Eval;
 use super::fold::{
-    character, decoded, elements, environment, join, join_path, lookup, text_method,
+    Bound, character, decoded, elements, environment, join, join_path, lookup, text_method,
 };
 use super::ir::{Expr, ExprKind, Function, Stmt};
 use super::value::{Args, Kind, Value};
 use crate::result::Span;
 
+#[expect(clippy::too_many_lines, reason = "one arm for each function")]
 pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span) -> Option<Value> {
     let first = args.first();
     let text = first.and_then(Value::exact);
@@ -88,7 +89,6 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             }
         }
         "path.join" | "path.resolve" => join_path(&args.positional),
-        "path.normalize" => first?.clone(),
         "os.homedir" => Value::text("~"),
         "os.tmpdir" => Value::text("/tmp"),
         "process.cwd" => Value::text("."),
@@ -143,7 +143,8 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
                 }
             ))
         }
-        "util.promisify" | "Object.freeze" | "Promise.resolve" | "Array.from" => first?.clone(),
+        "path.normalize" | "util.promisify" | "Object.freeze" | "Promise.resolve"
+        | "Array.from" => first?.clone(),
         "process.env" => environment(first, None),
         _ => return member_call(eval, path, args, span),
     })
@@ -260,14 +261,16 @@ pub(crate) fn method(
                 }
                 "slice" | "substring" | "substr" => {
                     let start = first?.as_int()?;
-                    let second = args.positional.get(1).map(Value::as_int);
-                    let end = match second {
-                        Some(Some(length)) if name == "substr" => {
-                            Some(Some(start.checked_add(length)?))
+                    let end = match (name, Bound::of(args.positional.get(1))) {
+                        ("substr", Bound::Known(length)) => {
+                            Bound::Known(start.checked_add(length)?)
                         }
-                        other => other,
+                        (_, end) => end,
                     };
-                    Some(super::fold::slice(base, [Some(Some(start)), end, None]))
+                    Some(super::fold::slice(
+                        base,
+                        [Bound::Known(start), end, Bound::Absent],
+                    ))
                 }
                 _ => None,
             }
@@ -281,14 +284,14 @@ pub(crate) fn method(
             all.extend(elements(first?)?);
             Some(Value::list(all))
         }
-        (Kind::List(_), "slice") => Some(super::fold::slice(
-            base,
-            [
-                first.map(Value::as_int),
-                args.positional.get(1).map(Value::as_int),
-                None,
-            ],
-        )),
+        (Kind::List(_), "slice") => {
+            let bounds = [
+                Bound::of(first),
+                Bound::of(args.positional.get(1)),
+                Bound::Absent,
+            ];
+            Some(super::fold::slice(base, bounds))
+        }
         (Kind::List(items), "map") => {
             let function = first?.clone();
             let items = Rc::clone(items);

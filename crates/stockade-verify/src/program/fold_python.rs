@@ -8,6 +8,7 @@ use super::value::{Args, Kind, LONGEST, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
 
+#[expect(clippy::too_many_lines, reason = "one arm for each function")]
 pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span) -> Option<Value> {
     let first = args.first();
     let text = first.and_then(Value::exact);
@@ -177,9 +178,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             let base = Value::api(path.rsplit_once('.')?.0);
             lookup(eval, &base, text?, span)
         }
-        _ if path.ends_with(".__getitem__")
-            || path.ends_with(".get") && path.contains("globals()") =>
-        {
+        _ if path.ends_with(".__getitem__") || path == "globals().get" => {
             let base = Value::api(path.rsplit_once('.')?.0);
             lookup(eval, &base, text?, span)
         }
@@ -286,7 +285,6 @@ pub(crate) fn method(
                     let set: Vec<char> = first?.exact()?.chars().collect();
                     Some(Value::text(text.trim_matches(set.as_slice())))
                 }
-                "zfill" | "ljust" | "rjust" | "center" | "splitlines" | "expandtabs" => None,
                 // `Path` values are texts here.
                 "joinpath" => {
                     let mut parts = vec![base.clone()];
@@ -294,7 +292,6 @@ pub(crate) fn method(
                     Some(join_path(&parts))
                 }
                 "expanduser" | "resolve" | "absolute" | "as_posix" => Some(base.clone()),
-                "with_suffix" | "with_name" => None,
                 _ => None,
             }
         }

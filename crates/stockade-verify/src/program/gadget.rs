@@ -93,8 +93,10 @@ pub(crate) fn climbs(base: &Expr, attr: &str) -> bool {
             | ExprKind::Int(_)
             | ExprKind::Bool(_)
             | ExprKind::Function(_)
-            | ExprKind::Each(_) => break true,
-            ExprKind::Negate(_) | ExprKind::Binary(..) | ExprKind::Sum(_) => break true,
+            | ExprKind::Each(_)
+            | ExprKind::Negate(_)
+            | ExprKind::Binary(..)
+            | ExprKind::Sum(_) => break true,
             ExprKind::Name(name) if &**name == "object" && attr == "__subclasses__" => break true,
             _ => break false,
         }

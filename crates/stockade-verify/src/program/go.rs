@@ -70,18 +70,14 @@ impl Lowering<'_> {
                     });
                 }
             }
-            "import_declaration" | "import_spec_list" => {
-                for child in children(node) {
-                    self.statement(child, out);
-                }
-            }
             "import_spec" => self.import(node, out),
             "function_declaration" | "method_declaration" => {
                 let function = self.function(node);
                 out.push(Stmt::Function(Rc::new(function)));
             }
             "short_var_declaration" | "assignment_statement" => self.assignment(node, out),
-            "var_declaration" | "const_declaration" | "var_spec_list" => {
+            "import_declaration" | "import_spec_list" | "var_declaration" | "const_declaration"
+            | "var_spec_list" => {
                 for child in children(node) {
                     self.statement(child, out);
                 }
@@ -183,7 +179,6 @@ impl Lowering<'_> {
             params,
             body,
             decorators: Vec::new(),
-            span: span(node),
         }
     }
 
@@ -342,6 +337,7 @@ impl Lowering<'_> {
             .collect()
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of node")]
     fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
         match node.kind() {
             "identifier" | "field_identifier" | "type_identifier" | "package_identifier" => {
@@ -450,8 +446,7 @@ impl Lowering<'_> {
             }
             "nil" | "float_literal" | "imaginary_literal" | "iota" | "slice_type" | "map_type"
             | "pointer_type" | "array_type" | "struct_type" | "interface_type" | "channel_type"
-            | "function_type" => nothing(),
-            "comment" => nothing(),
+            | "function_type" | "comment" => nothing(),
             "short_var_declaration"
             | "assignment_statement"
             | "if_statement"

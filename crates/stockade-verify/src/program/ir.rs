@@ -142,7 +142,6 @@ pub(crate) struct Function {
     pub(crate) params: Vec<Param>,
     pub(crate) body: Vec<Stmt>,
     pub(crate) decorators: Vec<Expr>,
-    pub(crate) span: Span,
 }
 
 #[derive(Debug)]

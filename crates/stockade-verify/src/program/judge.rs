@@ -102,10 +102,9 @@ impl<'a> Judge<'a> {
             Dialect::Go => match path {
                 "unsafe" => Some("reaches past the type system"),
                 "C" => Some("calls C"),
-                "syscall" => Some("makes raw system calls"),
+                "syscall" | "golang.org/x/sys/unix" => Some("makes raw system calls"),
                 "plugin" => Some("loads native code"),
                 "//go:linkname" => Some("reaches another package's private names"),
-                "golang.org/x/sys/unix" => Some("makes raw system calls"),
                 _ => None,
             },
             Dialect::Python => match path {
@@ -412,20 +411,6 @@ impl<'a> Judge<'a> {
         }
     }
 
-    pub(crate) fn attribute_set(&mut self, base: &Value, attr: &str, value: &Value, span: Span) {
-        if let (Some(path), Kind::Function(_) | Kind::Api(_)) = (base.as_api(), &value.kind) {
-            let replaced = format!("{path}.{attr}");
-            if matches!(
-                replaced.as_str(),
-                "builtins.print" | "print" | "input" | "sys.excepthook"
-            ) && false
-            {
-                self.findings
-                    .warn(Rule::LowLevel, span, format!("replaces `{replaced}`"));
-            }
-        }
-    }
-
     /// `os.environ["LD_PRELOAD"] = …`
     pub(crate) fn item_set(&mut self, base: &Value, index: &Value, value: &Value, span: Span) {
         let environment = matches!(base.as_api(), Some("os.environ" | "process.env"));
@@ -548,8 +533,7 @@ impl<'a> Judge<'a> {
     pub(crate) fn finish(&mut self) {
         let seen = &self.seen;
         let reverse = match (seen.connects, seen.duplicates, seen.shell) {
-            (Some(_), Some(span), _) => Some(span),
-            (Some(_), None, Some(span)) => Some(span),
+            (Some(_), Some(span), _) | (Some(_), None, Some(span)) => Some(span),
             (None, Some(span), Some(_)) if seen.listens => Some(span),
             _ => None,
         };

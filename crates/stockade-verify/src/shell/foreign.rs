@@ -6,7 +6,7 @@
 use stockade_shell::Language;
 
 use crate::analysis::Analysis;
-use crate::files::{Files, Speaker, Writing};
+use crate::files::{Deletion, Files, Speaker, Writing};
 use crate::findings::Findings;
 use crate::hosts;
 use crate::paths::Place;
@@ -20,144 +20,180 @@ pub(crate) fn judge(
     analysis: &Analysis<'_>,
     findings: &mut Findings,
 ) {
-    let span = Span::new(0, text.len());
     let lower = text.to_ascii_lowercase();
     if language == Some(Language::Sql) {
-        return sql(&lower, span, findings);
+        return sql(&lower, Span::new(0, text.len()), findings);
     }
-    let socket = [
-        "socket",
-        "fsockopen",
-        "tcpsocket",
-        "/inet/",
-        "pfsockopen",
-        "stream_socket_client",
-        "connect(",
-        "net.dial",
-        "java.net",
-    ]
-    .iter()
-    .any(|mark| lower.contains(mark));
-    let runs = [
-        "exec",
-        "system",
-        "popen",
-        "spawn",
-        "shell_exec",
-        "passthru",
-        "proc_open",
-        "`",
-        "os.execute",
-        "io.popen",
-        "|&",
-        "processbuilder",
-        "runtime.getruntime",
-    ]
-    .iter()
-    .any(|mark| lower.contains(mark));
-    let shell = lower.contains("/bin/sh")
-        || lower.contains("/bin/bash")
-        || lower.contains("cmd.exe")
-        || lower.contains("powershell");
-    if socket && runs {
-        findings.add(
-            Rule::ReverseShell,
-            span,
-            "connects to the network and runs commands",
-        );
-    } else if runs && shell {
-        findings.add(Rule::ShellEscape, span, "starts a shell");
-    }
-    let decodes = [
-        "base64_decode",
-        "decode_base64",
-        "unpack(\"h",
-        "unpack('h",
-        "gzinflate",
-        "str_rot13",
-        "base64.decode",
-        "unpack1",
-    ]
-    .iter()
-    .any(|mark| lower.contains(mark));
-    let evaluates = [
-        "eval",
-        "assert(",
-        "create_function",
-        "instance_eval",
-        "load(",
-    ]
-    .iter()
-    .any(|mark| lower.contains(mark));
-    if decodes && (evaluates || runs) {
-        findings.add(Rule::CodeHidden, span, "runs decoded text");
-    }
-    let writes = [
-        "file_put_contents",
-        "fwrite",
-        "\"w",
-        "'w",
-        "write",
-        "print >",
-        "fputs",
-        ">",
-    ]
-    .iter()
-    .any(|mark| lower.contains(mark));
-    let deletes = [
-        "unlink",
-        "rm_rf",
-        "rmtree",
-        "rm_r",
-        "remove_tree",
-        "remove_entry",
-        "fileutils.rm",
-        "os.remove",
-        "delete(",
-    ]
-    .iter()
-    .any(|mark| lower.contains(mark));
-    let files = Files {
-        allowed: &analysis.verifier.allowed_paths,
-        speaker: Speaker::Program,
+    let mut judge = Judge {
+        calls: Calls::new(&lower),
+        span: Span::new(0, text.len()),
+        analysis,
+        findings,
     };
+    judge.calls_together(&lower);
     for literal in literals(text) {
-        if hosts::is_url(literal) {
-            if let Some(reason) = hosts::suspicion(literal) {
-                findings.add(Rule::NetworkHost, span, format!("talks to {reason}"));
-            } else if evaluates
-                && (lower.contains("file_get_contents")
-                    || lower.contains("open-uri")
-                    || lower.contains("lwp"))
-            {
-                findings.add(Rule::DownloadRun, span, "runs what it downloads");
-            }
-            continue;
-        }
-        if literal.starts_with(['/', '~']) && literal.len() < 512 {
-            let place = Place::new(literal);
-            if deletes {
-                files.delete(&place, crate::files::Deletion::ForcedTree, span, findings);
-            }
-            if writes
-                && (place.kinds().iter().any(|kind| kind.persists().is_some())
-                    || !runs && !deletes && !literal.contains(' '))
-            {
-                files.write(&place, Writing::Append, span, findings);
-            }
-            files.read(&place, span, findings);
-        }
-        if runs && literal.contains(' ') || lower.contains("system") || lower.contains('`') {
-            analysis.command_text(literal, span, findings);
-        }
+        judge.literal(literal, &lower);
     }
     if matches!(
         language,
         Some(Language::Perl | Language::Ruby | Language::Php)
     ) {
         for command in backquoted(text) {
-            analysis.command_text(command, span, findings);
+            analysis.command_text(command, judge.span, judge.findings);
         }
+    }
+}
+
+/// Which calls a text has, by their usual names.
+#[expect(clippy::struct_excessive_bools, reason = "each is there or not")]
+struct Calls {
+    socket: bool,
+    runs: bool,
+    evaluates: bool,
+    decodes: bool,
+    writes: bool,
+    deletes: bool,
+}
+
+impl Calls {
+    fn new(lower: &str) -> Self {
+        let any = |marks: &[&str]| marks.iter().any(|mark| lower.contains(mark));
+        Self {
+            socket: any(SOCKETS),
+            runs: any(RUNS),
+            evaluates: any(EVALUATES),
+            decodes: any(DECODES),
+            writes: any(WRITES),
+            deletes: any(DELETES),
+        }
+    }
+}
+
+const SOCKETS: &[&str] = &[
+    "socket",
+    "fsockopen",
+    "/inet/",
+    "stream_socket_client",
+    "connect(",
+    "net.dial",
+    "java.net",
+];
+const RUNS: &[&str] = &[
+    "exec",
+    "system",
+    "popen",
+    "spawn",
+    "passthru",
+    "proc_open",
+    "`",
+    "|&",
+    "processbuilder",
+    "runtime.getruntime",
+    "process.start",
+];
+const EVALUATES: &[&str] = &["eval", "assert(", "create_function", "load("];
+const DECODES: &[&str] = &[
+    "base64_decode",
+    "decode_base64",
+    "unpack(\"h",
+    "unpack('h",
+    "gzinflate",
+    "str_rot13",
+    "base64.decode",
+    "unpack1",
+];
+const WRITES: &[&str] = &[
+    "file_put_contents",
+    "fwrite",
+    "\"w",
+    "'w",
+    "write",
+    "print >",
+    "fputs",
+    ">",
+];
+const DELETES: &[&str] = &[
+    "unlink",
+    "rm_rf",
+    "rmtree",
+    "rm_r",
+    "remove_tree",
+    "remove_entry",
+    "fileutils.rm",
+    "os.remove",
+    "delete(",
+];
+
+struct Judge<'a> {
+    calls: Calls,
+    span: Span,
+    analysis: &'a Analysis<'a>,
+    findings: &'a mut Findings,
+}
+
+impl Judge<'_> {
+    /// Calls that mean something side by side.
+    fn calls_together(&mut self, lower: &str) {
+        let shells = ["/bin/sh", "/bin/bash", "cmd.exe", "powershell"];
+        let shell = shells.iter().any(|shell| lower.contains(shell));
+        let calls = &self.calls;
+        if calls.socket && calls.runs {
+            let reason = "connects to the network and runs commands";
+            self.findings.add(Rule::ReverseShell, self.span, reason);
+        } else if calls.runs && shell {
+            self.findings
+                .add(Rule::ShellEscape, self.span, "starts a shell");
+        }
+        if calls.decodes && (calls.evaluates || calls.runs) {
+            self.findings
+                .add(Rule::CodeHidden, self.span, "runs decoded text");
+        }
+    }
+
+    /// A text in quotes: a URL, a path, or a command.
+    fn literal(&mut self, literal: &str, lower: &str) {
+        if hosts::is_url(literal) {
+            return self.url(literal, lower);
+        }
+        if literal.starts_with(['/', '~']) && literal.len() < 512 {
+            self.path(literal);
+        }
+        let calls_system = lower.contains("system") || lower.contains('`');
+        if self.calls.runs && literal.contains(' ') || calls_system {
+            self.analysis
+                .command_text(literal, self.span, self.findings);
+        }
+    }
+
+    fn url(&mut self, url: &str, lower: &str) {
+        let fetches = ["file_get_contents", "open-uri", "lwp"]
+            .iter()
+            .any(|mark| lower.contains(mark));
+        if let Some(reason) = hosts::suspicion(url) {
+            self.findings
+                .add(Rule::NetworkHost, self.span, format!("talks to {reason}"));
+        } else if self.calls.evaluates && fetches {
+            self.findings
+                .add(Rule::DownloadRun, self.span, "runs what it downloads");
+        }
+    }
+
+    fn path(&mut self, path: &str) {
+        let files = Files {
+            allowed: &self.analysis.verifier.allowed_paths,
+            speaker: Speaker::Program,
+        };
+        let place = Place::new(path);
+        let calls = &self.calls;
+        if calls.deletes {
+            files.delete(&place, Deletion::ForcedTree, self.span, self.findings);
+        }
+        let persists = place.kinds().iter().any(|kind| kind.persists().is_some());
+        let only_writes = !calls.runs && !calls.deletes && !path.contains(' ');
+        if calls.writes && (persists || only_writes) {
+            files.write(&place, Writing::Append, self.span, self.findings);
+        }
+        files.read(&place, self.span, self.findings);
     }
 }
 

@@ -1,217 +1,95 @@
-//! git: what loses work or rewrites what others have.
+//! git: what loses work, and what makes it run commands. The plain cases are in the list.
 
 use stockade_shell::{Command, Word};
 
 use super::{Judge, has};
 use crate::rule::Rule;
 
+/// Settings that make git run a command.
+const RUNS: &[&str] = &[
+    "core.sshcommand",
+    "core.fsmonitor",
+    "core.editor",
+    "core.pager",
+    "core.hookspath",
+    "credential.helper",
+    "diff.external",
+    "protocol.ext.allow",
+];
+
 impl Judge<'_> {
     pub(super) fn git(&mut self, command: &Command) {
         let args = command.args();
         let at = verb(args);
+        for word in &args[..at.min(args.len())] {
+            if let Some((key, value)) = word.text.split_once('=') {
+                self.git_setting(command, key, value);
+            }
+        }
         let Some(verb) = args.get(at) else {
             return;
         };
-        for word in &args[..at] {
-            let text = word.text.to_ascii_lowercase();
-            let runs = [
-                "core.sshcommand=",
-                "core.fsmonitor=",
-                "core.editor=",
-                "core.pager=",
-                "core.hookspath=",
-                "alias.",
-                "protocol.ext.allow=",
-                "diff.external=",
-                "credential.helper=!",
-            ];
-            if runs.iter().any(|key| text.starts_with(key))
-                && (text.contains('!') || text.contains('/') || text.contains("sh"))
-                && !text.contains("pager=cat")
-            {
-                self.add(
-                    Rule::PersistenceGitHook,
-                    command.span,
-                    format!("makes git run a command: {}", word.text),
-                );
-            }
-        }
         let rest = &args[at + 1..];
-        let span = command.span;
-        match verb.text.to_ascii_lowercase().as_str() {
+        match verb.text.as_str() {
             "push" => {
-                let refspec = rest
-                    .iter()
-                    .any(|word| word.text.starts_with('+') && word.text.len() > 1);
-                let deletes = has(rest, "d", &["delete", "mirror", "prune"])
-                    || rest
-                        .iter()
-                        .any(|word| word.text.starts_with(':') && word.text.len() > 1);
-                if has(rest, "f", &["force"]) || refspec {
-                    self.add(
-                        Rule::DestroyHistory,
-                        span,
-                        "overwrites what was pushed before",
-                    );
-                } else if deletes {
-                    self.add(Rule::DestroyHistory, span, "deletes branches on the server");
+                let marked = |mark: char| {
+                    rest.iter()
+                        .any(|word| word.text.len() > 1 && word.text.starts_with(mark))
+                };
+                if marked('+') {
+                    let reason = "overwrites what was pushed before";
+                    self.add(Rule::DestroyHistory, command.span, reason);
+                } else if marked(':') {
+                    let reason = "deletes branches on the server";
+                    self.add(Rule::DestroyHistory, command.span, reason);
                 }
             }
-            "reset" if has(rest, "", &["hard", "merge"]) => {
-                self.add(
-                    Rule::DestroyHistory,
-                    span,
-                    "throws away changes that were not committed",
-                );
-            }
-            "clean" => {
-                let dry = has(rest, "n", &["dry-run"]);
-                if has(rest, "f", &["force"]) && !dry {
-                    self.add(
-                        Rule::DestroyHistory,
-                        span,
-                        "deletes files that git does not know",
-                    );
-                }
-            }
-            "checkout" | "switch" => self.checkout(command, rest, &verb.text),
+            "checkout" | "switch" => self.git_checkout(command, rest, &verb.text),
             "restore" => {
-                let staged_only = has(rest, "S", &["staged"]) && !has(rest, "W", &["worktree"]);
-                if !staged_only && rest.iter().any(|word| !word.text.starts_with('-')) {
-                    self.add(
-                        Rule::DestroyHistory,
-                        span,
-                        "throws away changes that were not committed",
-                    );
+                let index_only = has(rest, "S", &["staged"]) && !has(rest, "W", &["worktree"]);
+                if !index_only && rest.iter().any(|word| !word.text.starts_with('-')) {
+                    let reason = "throws away changes that were not committed";
+                    self.add(Rule::DestroyHistory, command.span, reason);
                 }
             }
-            "stash"
-                if rest
-                    .first()
-                    .is_some_and(|word| matches!(word.text.as_str(), "drop" | "clear")) =>
-            {
-                self.add(Rule::DestroyHistory, span, "throws away stashed work");
-            }
-            "branch"
-                if has(rest, "D", &[])
-                    || (has(rest, "d", &["delete"]) && has(rest, "f", &["force"])) =>
-            {
-                self.add(
-                    Rule::DestroyHistory,
-                    span,
-                    "deletes a branch whether merged or not",
-                );
-            }
-            "filter-branch" | "filter-repo" => {
-                self.add(Rule::DestroyHistory, span, "rewrites history");
-            }
-            "reflog"
-                if rest
-                    .first()
-                    .is_some_and(|word| matches!(word.text.as_str(), "expire" | "delete")) =>
-            {
-                self.add(Rule::DestroyHistory, span, "forgets where branches were");
-            }
-            "gc" if rest
-                .iter()
-                .any(|word| word.text.starts_with("--prune=now") || word.text == "--prune=all") =>
-            {
-                self.add(
-                    Rule::DestroyHistory,
-                    span,
-                    "deletes commits that no branch holds",
-                );
-            }
-            "update-ref" if has(rest, "d", &[]) => {
-                self.add(Rule::DestroyHistory, span, "deletes a reference");
-            }
-            "worktree"
-                if has(rest, "f", &["force"])
-                    && rest.first().is_some_and(|word| word.text == "remove") =>
-            {
-                self.add(
-                    Rule::DestroyHistory,
-                    span,
-                    "deletes a worktree with its changes",
-                );
-            }
-            "tag" | "rebase" | "commit" => {}
             "config" => {
-                let key = rest
-                    .iter()
-                    .find(|word| word.text.contains('.'))
-                    .map(|word| word.text.to_ascii_lowercase());
-                let runs = [
-                    "core.hookspath",
-                    "core.sshcommand",
-                    "core.fsmonitor",
-                    "core.pager",
-                    "core.editor",
-                    "credential.helper",
-                ];
-                let value = rest
-                    .last()
-                    .map(|word| word.text.clone())
-                    .unwrap_or_default();
-                let key = key.unwrap_or_default();
-                if (runs.contains(&key.as_str())
-                    || key.starts_with("alias.") && value.starts_with('!'))
-                    && (value.contains('/') || value.starts_with('!'))
-                {
-                    self.add(
-                        Rule::PersistenceGitHook,
-                        span,
-                        format!("makes git run `{value}`"),
-                    );
+                let key = rest.iter().find(|word| word.text.contains('.'));
+                if let (Some(key), Some(value)) = (key, rest.last()) {
+                    self.git_setting(command, &key.text, &value.text);
                 }
-            }
-            "apply" if has(rest, "", &["unsafe-paths"]) => {
-                self.add(
-                    Rule::FileWrite,
-                    span,
-                    "applies a patch outside the repository",
-                );
             }
             _ => {}
         }
     }
 
-    fn checkout(&mut self, command: &Command, rest: &[Word], verb: &str) {
+    fn git_setting(&mut self, command: &Command, key: &str, value: &str) {
+        let key = key.to_ascii_lowercase();
+        let alias = key.starts_with("alias.") && value.starts_with('!');
+        let known = RUNS.contains(&key.as_str()) && value.contains(['/', '!', ' ']);
+        if alias || known || key == "protocol.ext.allow" {
+            let reason = format!("makes git run `{value}`");
+            self.add(Rule::PersistenceGitHook, command.span, reason);
+        }
+    }
+
+    fn git_checkout(&mut self, command: &Command, rest: &[Word], verb: &str) {
         let span = command.span;
         if has(rest, "f", &["force", "discard-changes"]) && !has(rest, "bBcC", &[]) {
-            return self.add(
-                Rule::DestroyHistory,
-                span,
-                "throws away changes that were not committed",
-            );
+            let reason = "throws away changes that were not committed";
+            return self.add(Rule::DestroyHistory, span, reason);
         }
         if verb == "switch" || has(rest, "bBt", &["orphan", "track", "detach"]) {
             return;
         }
-        if let Some(dashes) = rest.iter().position(|word| word.text == "--") {
-            let paths = &rest[dashes + 1..];
-            let wide = paths
-                .iter()
-                .any(|word| matches!(word.text.as_str(), "." | "*" | ":/" | "./"));
-            if wide {
-                self.add(
-                    Rule::DestroyHistory,
-                    span,
-                    "throws away all changes in the working tree",
-                );
-            } else if !paths.is_empty() {
-                self.warn(
-                    Rule::DestroyHistory,
-                    span,
-                    "throws away changes to the named files",
-                );
-            }
-        } else if rest.iter().any(|word| word.text == ".") {
-            self.add(
-                Rule::DestroyHistory,
-                span,
-                "throws away all changes in the working tree",
-            );
+        let everything = |word: &Word| matches!(word.text.as_str(), "." | "*" | ":/" | "./");
+        let dashes = rest.iter().position(|word| word.text == "--");
+        let paths = dashes.map_or(rest, |at| &rest[at + 1..]);
+        if paths.iter().any(everything) {
+            let reason = "throws away all changes in the working tree";
+            self.add(Rule::DestroyHistory, span, reason);
+        } else if dashes.is_some() && !paths.is_empty() {
+            let reason = "throws away changes to the named files";
+            self.warn(Rule::DestroyHistory, span, reason);
         }
     }
 }

@@ -37,10 +37,9 @@ impl Judge<'_> {
                 && !written.contains(['(', '`', '\''])
                 && written.matches('$').count() == 1;
             let joined_path = word.text.contains('/') && written.contains('/');
-            let nested = written.len() > 200
-                || written.contains(['\n', ' ', '|'])
-                    && !(written.contains("$(") && !written.starts_with("$("))
-                || command.parent.is_some();
+            let inside = written.find("$(").is_some_and(|at| at > 0);
+            let several = written.contains(['\n', ' ', '|']) && !inside;
+            let nested = written.len() > 200 || several || command.parent.is_some();
             if (pieces >= 2 || written.contains("$("))
                 && !plain_quote
                 && !plain_escape

@@ -41,14 +41,12 @@ impl Judge<'_> {
         }
         let by_path = command.words[0].text.contains('/');
         let wrapped = self.script.ancestors(id).any(|parent| match parent.name() {
-            // Usual ways to come to a shell.
-            Some("exec" | "command" | "time" | "tmux" | "screen" | "eval" | "cat" | "echo") => {
-                false
-            }
             Some("env" | "xargs") => by_path,
             Some("ssh") => parent.args().iter().any(|word| word.text == "localhost"),
+            // Usual ways to come to a shell.
+            Some("exec" | "command" | "time" | "tmux" | "screen" | "eval" | "cat" | "echo")
+            | None => false,
             Some(wrapper) => !is_shell(wrapper),
-            None => false,
         });
         let alone = command.stage == 0 && self.script.pipelines[command.pipeline].stages == 1;
         let to_terminal = command

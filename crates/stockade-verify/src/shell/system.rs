@@ -14,8 +14,9 @@ impl Judge<'_> {
         let span = command.span;
         match name {
             "sudo" | "doas" => self.sudo(id, name, command),
-            "crontab" if !has(args, "lr", &[]) => {
-                if !args.is_empty() || !matches!(command.stdin, Stdin::Inherited) {
+            "crontab" => {
+                let installs = !args.is_empty() || !matches!(command.stdin, Stdin::Inherited);
+                if installs && !has(args, "lr", &[]) {
                     self.add(Rule::PersistenceCron, span, "installs a job table");
                 }
             }
