@@ -1,1 +1,34 @@
-//! The Linux mechanism: executes a plan with namespaces, mounts, Landlock and seccomp.
+//! The Linux mechanism: executes a [`LinuxPlan`] with namespaces, mounts, Landlock and seccomp.
+//!
+//! It knows no policy. What to mount, filter and limit was decided before, in plain data; the
+//! code here carries it out in a fixed order and reports which step failed if one did.
+//!
+//! Three processes take part beside the command:
+//!
+//! | process | where | does |
+//! |---|---|---|
+//! | launcher | the caller | [`spawn()`]s the helper, waits, forwards signals, enforces wall time |
+//! | outer helper | outside the namespaces | enters cgroups, makes the namespaces, waits; when the launcher dies, however it dies, it kills the sandbox and removes its cgroups |
+//! | pid 1 | inside | builds the file-system view, starts the command, reaps, mediates |
+//!
+//! Needs Linux 5.12 (`mount_setattr`), user namespaces, and for the mediator 5.14
+//! (`SECCOMP_ADDFD_FLAG_SEND`).
+
+#![cfg(target_os = "linux")]
+
+mod capabilities;
+mod cgroup;
+mod control;
+pub mod helper;
+mod landlock;
+mod limits;
+mod mounts;
+mod namespaces;
+pub mod plan;
+mod spawn;
+mod stage;
+mod sys;
+
+pub use plan::LinuxPlan;
+pub use spawn::{Outcome, Running, SpawnError, Usage, spawn};
+pub use stage::Stage;

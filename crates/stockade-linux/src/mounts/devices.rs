@@ -1,0 +1,73 @@
+//! A fresh `/dev`: the nodes that can do no harm, the user's grants, terminals, shared memory.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode};
+use rustix::mount::MountAttrFlags;
+use stockade_rules::AbsPath;
+
+use super::{Kind, Tree, attach, clone_tree, file_system, temporary};
+use crate::stage::{At, Failure, Stage};
+use crate::sys::mount::{MountAttributes, set_attributes};
+
+const NODES: &[&str] = &["full", "null", "random", "tty", "urandom", "zero"];
+
+const LINKS: &[(&str, &str)] = &[
+    ("fd", "/proc/self/fd"),
+    ("ptmx", "pts/ptmx"),
+    ("stderr", "/proc/self/fd/2"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+];
+
+/// POSIX semaphores and shared memory live here (`shm_overview(7)`).
+const SHARED_MEMORY: &str = "shm";
+
+impl Tree {
+    pub(super) fn add_devices(
+        &mut self,
+        path: &Path,
+        granted: &[AbsPath],
+        shared_memory: u64,
+    ) -> Result<(), Failure> {
+        let stage = Stage::DeviceMount;
+        let place = self.place(path, Kind::Directory)?;
+        let directory = temporary(&[("mode", "0755")], stage)?;
+        attach(directory.as_fd(), place.as_fd(), "", stage)?;
+        self.own_file_system(directory.as_fd())?;
+
+        for name in NODES {
+            self.add_node(&path.join(name))?;
+        }
+        for device in granted {
+            self.add_node(device.as_path())?;
+        }
+        for (name, target) in LINKS {
+            rustix::fs::symlinkat(*target, &directory, *name).at(stage)?;
+        }
+
+        rustix::fs::mkdirat(&directory, "pts", Mode::from(0o755)).at(stage)?;
+        let options = [("ptmxmode", "0666"), ("mode", "0620")];
+        let terminals = file_system("devpts", &options, MountAttrFlags::MOUNT_ATTR_NOSUID, stage)?;
+        attach(terminals.as_fd(), directory.as_fd(), "pts", stage)?;
+
+        rustix::fs::mkdirat(&directory, SHARED_MEMORY, Mode::from(0o755)).at(stage)?;
+        let shared = self.temporary_of(shared_memory)?;
+        attach(shared.as_fd(), directory.as_fd(), SHARED_MEMORY, stage)?;
+
+        self.seal_later(directory);
+        Ok(())
+    }
+
+    fn add_node(&mut self, path: &Path) -> Result<(), Failure> {
+        let node = clone_tree(CWD, path, Stage::DeviceMount)?;
+        let attributes = MountAttributes {
+            no_set_id: true,
+            ..MountAttributes::default()
+        };
+        set_attributes(node.as_fd(), attributes).at(Stage::MountAttributes)?;
+        let place = self.place(path, Kind::File)?;
+        attach(node.as_fd(), place.as_fd(), "", Stage::DeviceMount)
+    }
+}

@@ -1,0 +1,252 @@
+//! The file-system view: built from mounts made through descriptors, then entered.
+//!
+//! No path of the host is created or written to build it, and none is looked up twice: a mount
+//! point inside the view is opened with `openat2(2)` without following a link (the sandboxed
+//! project may have planted one; compare CVE-2026-87766 of bubblewrap), and only on file systems
+//! made here may a missing mount point be made.
+//!
+//! Needs Linux 5.12. Not protected here: names that don't exist yet, which is the mediator's work.
+
+mod devices;
+mod view;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+    fsconfig_create, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
+};
+
+use crate::plan::{LinuxPlan, Root};
+use crate::stage::{At, Failure, Stage};
+use crate::sys::mount::{MountAttributes, set_attributes};
+
+/// Builds the view and makes it the root of the calling process.
+pub(crate) fn enter(plan: &LinuxPlan) -> Result<(), Failure> {
+    let mut tree = Tree::new(plan.root)?;
+    for mount in &plan.mounts {
+        tree.add(mount)?;
+    }
+    tree.seal()?;
+    tree.pivot()
+}
+
+/// A view under construction.
+struct Tree {
+    /// Holds the mount point of the new root and the two things that hide others.
+    staging: OwnedFd,
+    root: OwnedFd,
+    /// File systems made here: only on these may a mount point be made.
+    own: Vec<u64>,
+    /// Mounts that become read-only once everything is in place.
+    unsealed: Vec<OwnedFd>,
+}
+
+const ROOT: &str = "root";
+/// A directory that nobody may enter or list.
+const HIDDEN_DIRECTORY: &str = "directory";
+/// A file that nobody may open.
+const HIDDEN_FILE: &str = "file";
+
+impl Tree {
+    fn new(kind: Root) -> Result<Self, Failure> {
+        let slash = Path::new("/");
+        let root_mount = match kind {
+            // Cloned before the staging area is mounted, so that it does not show in it.
+            Root::Host => {
+                let clone = clone_tree(CWD, slash, Stage::CloneRoot)?;
+                lock(clone.as_fd(), Writing::Forbid)?;
+                clone
+            }
+            Root::Empty => temporary(&[("mode", "0755")], Stage::CloneRoot)?,
+        };
+        // `/proc` is sure to exist, and nothing on it is needed any more.
+        let staging = temporary(&[("mode", "0700")], Stage::StageMount)?;
+        attach(staging.as_fd(), CWD, "/proc", Stage::StageMount)?;
+        for (name, mode) in [(ROOT, 0o755), (HIDDEN_DIRECTORY, 0)] {
+            rustix::fs::mkdirat(&staging, name, Mode::from(mode)).at(Stage::StageMount)?;
+        }
+        make_file(staging.as_fd(), HIDDEN_FILE, 0).at(Stage::StageMount)?;
+        attach(root_mount.as_fd(), staging.as_fd(), ROOT, Stage::AttachRoot)?;
+        let mut tree = Self {
+            staging,
+            root: root_mount,
+            own: Vec::new(),
+            unsealed: Vec::new(),
+        };
+        if kind == Root::Empty {
+            let root = tree.root.try_clone().at(Stage::AttachRoot)?;
+            tree.own_file_system(root.as_fd())?;
+            tree.unsealed.push(root);
+        }
+        Ok(tree)
+    }
+
+    /// Remembers that mount points may be made on this file system.
+    fn own_file_system(&mut self, mount: BorrowedFd<'_>) -> Result<(), Failure> {
+        self.own
+            .push(rustix::fs::fstat(mount).at(Stage::MountTarget)?.st_dev);
+        Ok(())
+    }
+
+    /// Where `path` is in the view under construction.
+    fn find(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+        open_beneath(self.root.as_fd(), below_root(path))
+    }
+
+    /// Where `path` is in the view, made if it does not exist and its parent is ours.
+    fn place(&self, path: &Path, kind: Kind) -> Result<OwnedFd, Failure> {
+        match self.find(path) {
+            Ok(found) => return Ok(found),
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error).at_path(Stage::MountTarget, path),
+        }
+        let Some((parent, name)) = path.parent().zip(path.file_name()) else {
+            return Err(Errno::NOENT).at_path(Stage::MountTarget, path);
+        };
+        let parent = self.place(parent, Kind::Directory)?;
+        let device = rustix::fs::fstat(&parent)
+            .at_path(Stage::MountTarget, path)?
+            .st_dev;
+        if !self.own.contains(&device) {
+            // The host's tree changed since the plan was made. Creating the name there would
+            // litter; running without it would leave something open.
+            return Err(Errno::NOENT).at_path(Stage::MountTarget, path);
+        }
+        match kind {
+            Kind::Directory => rustix::fs::mkdirat(&parent, name, Mode::from(0o755)),
+            Kind::File => make_file(parent.as_fd(), name, 0o444),
+        }
+        .at_path(Stage::MountTarget, path)?;
+        open_beneath(parent.as_fd(), Path::new(name)).at_path(Stage::MountTarget, path)
+    }
+
+    fn seal(&mut self) -> Result<(), Failure> {
+        for mount in self.unsealed.drain(..) {
+            let attributes = MountAttributes {
+                read_only: true,
+                ..MountAttributes::default()
+            };
+            set_attributes(mount.as_fd(), attributes).at(Stage::MountAttributes)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the new root the root; `pivot_root(2)` explains the trick with two dots.
+    fn pivot(self) -> Result<(), Failure> {
+        rustix::process::fchdir(&self.root).at(Stage::PivotRoot)?;
+        rustix::process::pivot_root(".", ".").at(Stage::PivotRoot)?;
+        unmount(".", UnmountFlags::DETACH).at(Stage::DetachOldRoot)?;
+        rustix::process::chdir("/").at(Stage::PivotRoot)
+    }
+}
+
+/// What a mount point must be: a directory takes directories, a file takes everything else.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Directory,
+    File,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writing {
+    Allow,
+    Forbid,
+}
+
+impl Kind {
+    fn of(fd: BorrowedFd<'_>) -> rustix::io::Result<Self> {
+        let mode = rustix::fs::fstat(fd)?.st_mode;
+        let directory = rustix::fs::FileType::from_raw_mode(mode).is_dir();
+        Ok(if directory {
+            Self::Directory
+        } else {
+            Self::File
+        })
+    }
+}
+
+/// A detached copy of the mount tree at `path`.
+fn clone_tree(at: BorrowedFd<'_>, path: &Path, stage: Stage) -> Result<OwnedFd, Failure> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    open_tree(at, path, flags).at_path(stage, path)
+}
+
+/// No set-id programs, no device nodes, and on demand no writing, for a whole tree of mounts.
+fn lock(tree: BorrowedFd<'_>, writing: Writing) -> Result<(), Failure> {
+    let attributes = MountAttributes {
+        read_only: writing == Writing::Forbid,
+        no_devices: true,
+        no_set_id: true,
+        recursive: true,
+    };
+    set_attributes(tree, attributes).at(Stage::MountAttributes)
+}
+
+/// A new tmpfs, not attached anywhere yet.
+fn temporary(options: &[(&str, &str)], stage: Stage) -> Result<OwnedFd, Failure> {
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    file_system("tmpfs", options, attributes, stage)
+}
+
+/// A new file system, not attached anywhere yet.
+fn file_system(
+    name: &str,
+    options: &[(&str, &str)],
+    attributes: MountAttrFlags,
+    stage: Stage,
+) -> Result<OwnedFd, Failure> {
+    let context = fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC).at(stage)?;
+    for (key, value) in options {
+        fsconfig_set_string(&context, *key, *value).at(stage)?;
+    }
+    fsconfig_create(&context).at(stage)?;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at(stage)
+}
+
+fn attach(
+    mount: BorrowedFd<'_>,
+    at: BorrowedFd<'_>,
+    path: &str,
+    stage: Stage,
+) -> Result<(), Failure> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(mount, "", at, path, flags).at_path(stage, Path::new(path))
+}
+
+/// Opens a place below `directory` without following any link and without leaving it.
+fn open_beneath(directory: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve)
+}
+
+fn make_file(
+    directory: BorrowedFd<'_>,
+    name: impl rustix::path::Arg,
+    mode: u32,
+) -> rustix::io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, name, flags, Mode::from(mode)).map(drop)
+}
+
+/// An absolute path as seen from the root's descriptor.
+fn below_root(path: &Path) -> &Path {
+    let mut components = path.components();
+    if components.clone().next() == Some(Component::RootDir) {
+        components.next();
+    }
+    let rest = components.as_path();
+    if rest.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        rest
+    }
+}

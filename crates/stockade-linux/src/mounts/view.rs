@@ -1,0 +1,134 @@
+//! What each kind of view is made of.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::CWD;
+use rustix::mount::MountAttrFlags;
+
+use super::{
+    HIDDEN_DIRECTORY, HIDDEN_FILE, Kind, Tree, Writing, attach, clone_tree, file_system, lock,
+    open_beneath, temporary,
+};
+use crate::plan::{Mount, View};
+use crate::stage::{At, Failure, Stage};
+
+/// Places of `/proc` that could change or betray the kernel. Root without capabilities still
+/// owns them, so their modes alone do not protect them.
+const PROC_READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys", "sysrq-trigger"];
+const PROC_HIDDEN: &[&str] = &[
+    "acpi",
+    "asound",
+    "kcore",
+    "keys",
+    "kmsg",
+    "scsi",
+    "timer_list",
+];
+
+impl Tree {
+    pub(super) fn add(&mut self, mount: &Mount) -> Result<(), Failure> {
+        let path = mount.path.as_path();
+        match &mount.view {
+            View::Devices {
+                granted,
+                shared_memory,
+            } => self.add_devices(path, granted, *shared_memory),
+            View::Empty => {
+                let place = self.place(path, Kind::Directory)?;
+                let empty = temporary(&[("mode", "0555")], Stage::TemporaryMount)?;
+                attach(empty.as_fd(), place.as_fd(), "", Stage::AttachMount)?;
+                self.own_file_system(empty.as_fd())?;
+                self.unsealed.push(empty);
+                Ok(())
+            }
+            View::Hidden => self.hide(path),
+            View::Proc => self.add_proc(path),
+            View::ReadOnly => self.show(path, Writing::Forbid),
+            View::Symlink(target) => {
+                let Some((parent, name)) = path.parent().zip(path.file_name()) else {
+                    return Err(rustix::io::Errno::EXIST).at_path(Stage::MountTarget, path);
+                };
+                let parent = self.place(parent, Kind::Directory)?;
+                rustix::fs::symlinkat(target.as_path(), parent, name)
+                    .at_path(Stage::MountTarget, path)
+            }
+            View::Temporary { size } => {
+                let place = self.place(path, Kind::Directory)?;
+                let mount = self.temporary_of(*size)?;
+                attach(mount.as_fd(), place.as_fd(), "", Stage::AttachMount)
+            }
+            View::Writable => self.show(path, Writing::Allow),
+        }
+    }
+
+    /// A tmpfs for everyone, limited to so many bytes.
+    pub(super) fn temporary_of(&mut self, size: u64) -> Result<OwnedFd, Failure> {
+        let size = size.to_string();
+        let mount = temporary(&[("mode", "1777"), ("size", &size)], Stage::TemporaryMount)?;
+        self.own_file_system(mount.as_fd())?;
+        Ok(mount)
+    }
+
+    /// Shows the host's file or directory.
+    fn show(&mut self, path: &Path, writing: Writing) -> Result<(), Failure> {
+        let source = open_beneath(
+            host_root().at(Stage::OpenSource)?.as_fd(),
+            super::below_root(path),
+        )
+        .at_path(Stage::OpenSource, path)?;
+        let kind = Kind::of(source.as_fd()).at_path(Stage::OpenSource, path)?;
+        let clone = clone_tree(source.as_fd(), Path::new(""), Stage::CloneSource)?;
+        lock(clone.as_fd(), writing)?;
+        let place = self.place(path, kind)?;
+        attach(clone.as_fd(), place.as_fd(), "", Stage::AttachMount)
+    }
+
+    /// Puts something over `path` that can be neither read nor entered.
+    pub(super) fn hide(&mut self, path: &Path) -> Result<(), Failure> {
+        let place = self.find(path).at_path(Stage::MountTarget, path)?;
+        let cover = match Kind::of(place.as_fd()).at_path(Stage::MountTarget, path)? {
+            Kind::Directory => HIDDEN_DIRECTORY,
+            Kind::File => HIDDEN_FILE,
+        };
+        let cover = clone_tree(self.staging.as_fd(), Path::new(cover), Stage::CloneSource)?;
+        lock(cover.as_fd(), Writing::Forbid)?;
+        attach(cover.as_fd(), place.as_fd(), "", Stage::AttachMount)
+    }
+
+    fn add_proc(&mut self, path: &Path) -> Result<(), Failure> {
+        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let proc = file_system("proc", &[], attributes, Stage::ProcMount)?;
+        let place = self.place(path, Kind::Directory)?;
+        attach(proc.as_fd(), place.as_fd(), "", Stage::ProcMount)?;
+        for name in PROC_READ_ONLY {
+            let Ok(place) = open_beneath(proc.as_fd(), Path::new(name)) else {
+                continue;
+            };
+            let clone = clone_tree(place.as_fd(), Path::new(""), Stage::ProcMount)?;
+            lock(clone.as_fd(), Writing::Forbid)?;
+            attach(clone.as_fd(), place.as_fd(), "", Stage::ProcMount)?;
+        }
+        for name in PROC_HIDDEN {
+            match self.hide(&path.join(name)) {
+                // Not every kernel has every one of them.
+                Err(failure) if failure.errno == libc::ENOENT => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a mount read-only once everything below it is in place.
+    pub(super) fn seal_later(&mut self, mount: OwnedFd) {
+        self.unsealed.push(mount);
+    }
+}
+
+/// The host's root: until the pivot it is still this process's root.
+fn host_root() -> rustix::io::Result<OwnedFd> {
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, "/", flags, rustix::fs::Mode::empty())
+}

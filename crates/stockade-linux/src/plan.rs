@@ -1,0 +1,206 @@
+//! The plan: everything one run will do, as plain data.
+//!
+//! It is printed by `stockade run --dry-run`, travels to the helper as JSON in a sealed memfd
+//! (an argument would be visible to everyone in `/proc` and limited to 128 KiB), and is not
+//! changed by anyone after it was made.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use serde::{Deserialize, Serialize};
+use stockade_rules::AbsPath;
+
+/// What one run does on Linux.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinuxPlan {
+    /// What to execute.
+    pub command: Command,
+    /// Whether the sandbox has a network namespace of its own, with only a loopback.
+    pub own_network: bool,
+    /// What the root directory is to begin with.
+    pub root: Root,
+    /// What lies where in the sandbox's file-system view; parents before children.
+    pub mounts: Vec<Mount>,
+    /// Limits of single processes.
+    pub rlimits: Vec<Rlimit>,
+    /// Limits of the whole sandbox.
+    pub cgroup: Option<Cgroup>,
+    /// Landlock rules over the finished view; none where the kernel has no Landlock.
+    pub landlock: Option<Landlock>,
+    /// Whether the command may make user namespaces of its own.
+    pub nested_namespaces: bool,
+    /// Descriptors of the launcher that the command keeps, by number.
+    pub keep_descriptors: Vec<i32>,
+    /// Whether the command gets a terminal of its own, relayed by the launcher.
+    pub terminal: bool,
+}
+
+/// What to execute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// Program and arguments; a program without a slash is looked up on the `PATH` in `env`.
+    pub argv: Vec<Text>,
+    /// The whole environment, `NAME=value` each.
+    pub env: Vec<Text>,
+    /// Where it starts, as seen inside.
+    pub cwd: AbsPath,
+}
+
+/// What the root directory is to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "the helper must handle every kind")]
+pub enum Root {
+    /// The host's tree, read-only.
+    Host,
+    /// An empty directory.
+    Empty,
+}
+
+/// What lies at one path of the sandbox's view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// The path, inside and (for host views) outside.
+    pub path: AbsPath,
+    /// What is seen there.
+    pub view: View,
+}
+
+/// What is seen at a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "the helper must handle every view")]
+pub enum View {
+    /// A fresh `/dev` with the harmless nodes and these of the host.
+    Devices {
+        /// Nodes of the host that the user granted.
+        granted: Vec<AbsPath>,
+        /// Size of `/dev/shm` in bytes.
+        shared_memory: u64,
+    },
+    /// An empty directory that can be listed but not written: only what is mounted below shows.
+    Empty,
+    /// Nothing: neither readable nor listable.
+    Hidden,
+    /// The pid namespace's own `/proc`.
+    Proc,
+    /// The host's file or directory, read-only.
+    ReadOnly,
+    /// A symbolic link with this target.
+    Symlink(AbsPath),
+    /// A private, empty, writable directory of at most this many bytes.
+    Temporary {
+        /// Size in bytes.
+        size: u64,
+    },
+    /// The host's file or directory, writable.
+    Writable,
+}
+
+/// One limit of `setrlimit(2)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rlimit {
+    /// Which.
+    pub resource: Resource,
+    /// Soft and hard limit alike.
+    pub value: u64,
+}
+
+/// The resources that `setrlimit(2)` limits here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the helper must handle every resource"
+)]
+pub enum Resource {
+    /// Size of a core dump.
+    Core,
+    /// CPU seconds of one process.
+    Cpu,
+    /// Private writable memory of one process.
+    Data,
+    /// Size of a file that is written.
+    FileSize,
+    /// Open descriptors.
+    OpenFiles,
+    /// Processes of this user in this user namespace (Linux 5.14 counts them per namespace).
+    Processes,
+}
+
+/// A control group made for the run and removed after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cgroup {
+    /// The directories to make, one for each hierarchy.
+    pub groups: Vec<CgroupDir>,
+}
+
+/// One directory in a control-group hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupDir {
+    /// The directory to make; its parent exists.
+    pub path: AbsPath,
+    /// Files in it and what to write to them before anything runs there.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Landlock rules: everything may be read and executed, only these may be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landlock {
+    /// The ABI that the kernel offers; rights beyond it are left out.
+    pub abi: u32,
+    /// Paths, as seen inside, below which writing is allowed.
+    pub writable: Vec<AbsPath>,
+    /// Paths below which device ioctls are allowed (ABI 5).
+    pub devices: Vec<AbsPath>,
+}
+
+/// Bytes without NUL: an argument or an environment entry. Text in JSON where it is UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "TextWire", try_from = "TextWire")]
+pub struct Text(CString);
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum TextWire {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Text {
+    /// Takes an argument; none if it contains a NUL byte.
+    pub fn new(text: impl Into<OsString>) -> Option<Self> {
+        CString::new(text.into().into_vec()).ok().map(Self)
+    }
+
+    /// As the system call wants it.
+    pub fn as_c_str(&self) -> &CString {
+        &self.0
+    }
+
+    /// As the standard library has it.
+    pub fn as_os_str(&self) -> &OsStr {
+        OsStr::from_bytes(self.0.as_bytes())
+    }
+}
+
+impl From<Text> for TextWire {
+    fn from(text: Text) -> Self {
+        match text.0.into_string() {
+            Ok(text) => Self::Text(text),
+            Err(error) => Self::Bytes(error.into_cstring().into_bytes()),
+        }
+    }
+}
+
+impl TryFrom<TextWire> for Text {
+    type Error = std::ffi::NulError;
+
+    fn try_from(wire: TextWire) -> Result<Self, Self::Error> {
+        let bytes = match wire {
+            TextWire::Text(text) => text.into_bytes(),
+            TextWire::Bytes(bytes) => bytes,
+        };
+        CString::new(bytes).map(Self)
+    }
+}

@@ -1,0 +1,302 @@
+//! The launcher's side: starts the helper and hears what becomes of the command.
+
+use std::ffi::CString;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::control::{Report, Request};
+use crate::helper;
+use crate::plan::LinuxPlan;
+use crate::stage::{Failure, Stage};
+use crate::sys;
+
+/// A sandbox that has been started. Dropping it ends the sandbox.
+#[derive(Debug)]
+pub struct Running {
+    helper: Pid,
+    pidfd: OwnedFd,
+    control: OwnedFd,
+    /// Closing it is how the sandbox is ended: the helper watches the other end.
+    life: Option<OwnedFd>,
+    terminal: Option<OwnedFd>,
+    exited: Option<i32>,
+    used: Usage,
+}
+
+/// How a sandbox ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The command's wait status (`wait(2)`); none if the sandbox was ended before the command.
+    pub status: Option<i32>,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// What a sandbox used in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time in user mode, microseconds.
+    pub user_micros: u64,
+    /// CPU time in the kernel, microseconds.
+    pub system_micros: u64,
+    /// The largest resident size of any one process, KiB.
+    pub peak_kib: u64,
+}
+
+/// Why a sandbox could not be started. Nothing of the command has run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// The plan or the channels to the helper could not be made.
+    Channels(io::Error),
+    /// The helper could not be executed.
+    Helper {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The helper ended without a word.
+    Lost,
+    /// A step failed in the helper.
+    Stage {
+        /// Which step.
+        stage: Stage,
+        /// The path or name concerned.
+        subject: Option<PathBuf>,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Starts the command of `plan` in its sandbox and waits until it was executed.
+///
+/// `helper` is the path of a program whose `main` begins with [`helper::main`] when
+/// [`helper::is_requested`]; it is never looked up. `kept` are the descriptors that the command
+/// is to have besides the standard three, with their numbers there, which the plan lists too.
+///
+/// The caller is not forked: this is safe in a process with threads and costs the same in a
+/// large one.
+///
+/// # Errors
+/// If anything could not be set up; then nothing of the command has run.
+pub fn spawn(
+    plan: &LinuxPlan,
+    helper: &Path,
+    standard: [BorrowedFd<'_>; 3],
+    kept: &[(BorrowedFd<'_>, i32)],
+) -> Result<Running, SpawnError> {
+    let sealed = sealed_plan(plan).map_err(SpawnError::Channels)?;
+    let (control, helper_control) = rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(|error| SpawnError::Channels(error.into()))?;
+    let (helper_life, life) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(|error| SpawnError::Channels(error.into()))?;
+
+    let mut descriptors: Vec<(BorrowedFd<'_>, i32)> = standard.into_iter().zip(0..).collect();
+    descriptors.extend_from_slice(kept);
+    let mut argv = vec![c"stockade".to_owned(), constant(helper::MARKER)];
+    let mut free = (3..).filter(|number| !kept.iter().any(|(_, kept)| kept == number));
+    for fd in [sealed.as_fd(), helper_control.as_fd(), helper_life.as_fd()] {
+        let number = free.next().unwrap_or(i32::MAX);
+        descriptors.push((fd, number));
+        argv.push(constant(&number.to_string()));
+    }
+    argv.extend(kept.iter().map(|(_, number)| constant(&number.to_string())));
+
+    let failed = |source| SpawnError::Helper {
+        path: helper.to_owned(),
+        source,
+    };
+    let path = CString::new(helper.as_os_str().as_encoded_bytes())
+        .map_err(|error| failed(error.into()))?;
+    let pid = sys::spawn::spawn(&path, &argv, &[], &descriptors).map_err(failed)?;
+    let pidfd =
+        pidfd_open(pid, PidfdFlags::empty()).map_err(|error| SpawnError::Channels(error.into()))?;
+    let mut running = Running {
+        helper: pid,
+        pidfd,
+        control,
+        life: Some(life),
+        terminal: None,
+        exited: None,
+        used: Usage::default(),
+    };
+    drop((helper_control, helper_life));
+    running.await_start()?;
+    Ok(running)
+}
+
+impl Running {
+    /// Ends the sandbox: everything in it is killed. [`Running::wait`] tells when it is gone.
+    pub fn kill(&mut self) {
+        self.life = None;
+    }
+
+    /// Takes the launcher's end of the command's terminal, if the plan asked for one.
+    pub fn take_terminal(&mut self) -> Option<OwnedFd> {
+        self.terminal.take()
+    }
+
+    /// Waits for the sandbox to end; everything in it is gone when this returns.
+    ///
+    /// # Errors
+    /// If the helper can't be heard or reaped.
+    pub fn wait(&mut self) -> io::Result<Outcome> {
+        while self.hear()? {}
+        self.reap();
+        Ok(Outcome {
+            status: self.exited,
+            usage: self.used,
+        })
+    }
+
+    /// Hears one message; false when the helper has no more to say.
+    ///
+    /// # Errors
+    /// If the socket fails.
+    pub fn hear(&mut self) -> io::Result<bool> {
+        match Report::receive(self.control.as_fd())? {
+            Some(Report::Exited(status)) => self.exited = Some(status),
+            Some(Report::Used {
+                user_micros,
+                system_micros,
+                peak_kib,
+            }) => {
+                self.used = Usage {
+                    user_micros,
+                    system_micros,
+                    peak_kib,
+                };
+            }
+            Some(Report::Failed(_) | Report::Started) => {}
+            Some(Report::Terminal(terminal)) => self.terminal = Some(terminal),
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Becomes readable when [`Running::hear`] has something to hear.
+    pub fn messages(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+
+    /// Becomes readable when the helper has ended.
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Passes a signal on to the command's process group.
+    ///
+    /// # Errors
+    /// If the sandbox has ended.
+    pub fn signal(&self, signal: i32) -> io::Result<()> {
+        Request::Signal(signal).send(self.control.as_fd())
+    }
+
+    fn await_start(&mut self) -> Result<(), SpawnError> {
+        loop {
+            match Report::receive(self.control.as_fd()).map_err(SpawnError::Channels)? {
+                Some(Report::Started) => return Ok(()),
+                Some(Report::Terminal(terminal)) => self.terminal = Some(terminal),
+                Some(Report::Failed(failure)) => {
+                    // Its last steps leave nothing behind; they are worth waiting for.
+                    while let Ok(true) = self.hear() {}
+                    return Err(failure.into());
+                }
+                Some(Report::Exited(_) | Report::Used { .. }) => {}
+                None => return Err(SpawnError::Lost),
+            }
+        }
+    }
+
+    fn reap(&self) {
+        // Whoever reaped it before us (a host that waits for any child) did no harm.
+        let _ = sys::process::wait(self.helper.as_raw_nonzero().get(), true);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+        while let Ok(true) = self.hear() {}
+        self.reap();
+    }
+}
+
+impl From<Failure> for SpawnError {
+    fn from(failure: Failure) -> Self {
+        use std::os::unix::ffi::OsStringExt;
+        let subject = PathBuf::from(std::ffi::OsString::from_vec(failure.subject));
+        Self::Stage {
+            stage: failure.stage,
+            subject: (!subject.as_os_str().is_empty()).then_some(subject),
+            source: io::Error::from_raw_os_error(failure.errno),
+        }
+    }
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Channels(_) => write!(f, "could not reach the helper"),
+            Self::Helper { path, .. } => {
+                write!(f, "could not start the helper `{}`", path.display())
+            }
+            Self::Lost => write!(f, "the helper ended without a word"),
+            Self::Stage {
+                stage,
+                subject: Some(subject),
+                ..
+            } => {
+                write!(f, "could not {stage} `{}`", subject.display())
+            }
+            Self::Stage {
+                stage,
+                subject: None,
+                ..
+            } => write!(f, "could not {stage}"),
+        }
+    }
+}
+
+impl std::error::Error for SpawnError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Channels(source) | Self::Helper { source, .. } | Self::Stage { source, .. } => {
+                Some(source)
+            }
+            Self::Lost => None,
+        }
+    }
+}
+
+/// The plan in memory that nobody can change any more.
+fn sealed_plan(plan: &LinuxPlan) -> io::Result<File> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut file = File::from(rustix::fs::memfd_create("stockade-plan", flags)?);
+    let text = serde_json::to_vec(plan)?;
+    file.write_all(&text)?;
+    file.rewind()?;
+    rustix::fs::fcntl_add_seals(
+        &file,
+        SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
+    )?;
+    Ok(file)
+}
+
+/// For texts that are known to have no NUL byte.
+fn constant(text: &str) -> CString {
+    CString::new(text).unwrap_or_default()
+}

@@ -1,0 +1,154 @@
+//! Making, replacing and ending processes in the helper, which is single-threaded.
+
+use std::convert::Infallible;
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use rustix::process::Pid;
+use rustix::thread::UnshareFlags;
+
+use super::checked;
+
+/// Which side of a fork this is.
+pub(crate) enum Fork {
+    Child,
+    Parent(Pid),
+}
+
+/// Forks; the child has its own copy of the descriptor table.
+///
+/// # Errors
+/// EINVAL if the process has more than one thread: the child of such a process may call only
+/// async-signal-safe functions, and what follows a fork here allocates.
+pub(crate) fn fork() -> io::Result<Fork> {
+    clone(libc::SIGCHLD)
+}
+
+/// Forks; the parent stands still until the child has executed a program or ended, and they
+/// share one descriptor table until then.
+///
+/// # Errors
+/// As for [`fork`].
+pub(crate) fn fork_until_execution() -> io::Result<Fork> {
+    clone(libc::CLONE_FILES | libc::CLONE_VFORK | libc::SIGCHLD)
+}
+
+fn clone(flags: libc::c_int) -> io::Result<Fork> {
+    // The kernel refuses this one if there is a second thread, and otherwise it does nothing
+    // (unshare(2), CLONE_THREAD).
+    // SAFETY: no pointers are passed and nothing is taken back.
+    checked(unsafe { libc::syscall(libc::SYS_unshare, libc::CLONE_THREAD) })?;
+    // SAFETY: no pointers are passed; the process is single-threaded, as was just seen.
+    side(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })
+}
+
+fn side(result: libc::c_long) -> io::Result<Fork> {
+    let raw = i32::try_from(checked(result)?).map_err(io::Error::other)?;
+    Ok(Pid::from_raw(raw).map_or(Fork::Child, Fork::Parent))
+}
+
+/// Ends the process at once: no destructors, no flushing of buffers shared with the parent.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit(2) takes no pointers and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Replaces the process image; returns only on failure.
+pub(crate) fn execute(path: &CStr, argv: &[CString], env: &[CString]) -> io::Result<Infallible> {
+    let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
+        list.iter()
+            .map(|text| text.as_ptr())
+            .chain([ptr::null()])
+            .collect()
+    };
+    let (argv, env) = (pointers(argv), pointers(env));
+    // SAFETY: all strings are NUL-terminated, both arrays end with a null pointer, and all of it
+    // outlives the call.
+    unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+    Err(io::Error::last_os_error())
+}
+
+/// Moves the calling process into new namespaces.
+pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    // SAFETY: the calls made here ask for namespaces or for an own descriptor table; none of
+    // them takes back a descriptor that safe code still owns.
+    unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(io::Error::from)
+}
+
+/// Takes over the descriptors that this program was started with: `own` are returned, `keep` and
+/// the standard three stay, everything else is closed.
+///
+/// To be called once, first thing in the program: nothing may own a descriptor yet.
+pub(crate) fn adopt_descriptors<const N: usize>(
+    own: [i32; N],
+    keep: &[i32],
+) -> io::Result<[OwnedFd; N]> {
+    let mut stay: Vec<u32> = own
+        .iter()
+        .chain(keep)
+        .filter_map(|number| u32::try_from(*number).ok())
+        .collect();
+    stay.sort_unstable();
+    let mut from = 3;
+    for number in stay {
+        if number > from {
+            close_range(from, number - 1)?;
+        }
+        from = from.max(number + 1);
+    }
+    close_range(from, u32::MAX)?;
+    for number in own {
+        // SAFETY: F_SETFD takes an integer.
+        checked(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) }.into())?;
+    }
+    // SAFETY: each is open, as was just seen, and the launcher passed it for this program to own.
+    Ok(own.map(|number| unsafe { OwnedFd::from_raw_fd(number) }))
+}
+
+fn close_range(first: u32, last: u32) -> io::Result<()> {
+    // SAFETY: no pointers are passed; that nobody owns these is the caller's contract.
+    checked(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(drop)
+}
+
+/// What a finished child used, with its wait status.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reaped {
+    pub(crate) pid: i32,
+    pub(crate) status: i32,
+    pub(crate) user_micros: u64,
+    pub(crate) system_micros: u64,
+    pub(crate) peak_kib: u64,
+}
+
+/// `wait4(2)`: waits for `pid` (-1 for any child); none if nothing has ended and `block` is off.
+pub(crate) fn wait(pid: i32, block: bool) -> io::Result<Option<Reaped>> {
+    let mut status = 0;
+    // SAFETY: `rusage` is plain integers, for which all-zero is a valid value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let flags = if block { 0 } else { libc::WNOHANG };
+    // SAFETY: both out-pointers are valid for the duration of the call.
+    let got = unsafe { libc::wait4(pid, &raw mut status, flags, &raw mut usage) };
+    if checked(got.into())? == 0 {
+        return Ok(None);
+    }
+    let micros = |time: libc::timeval| {
+        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000
+            + u64::try_from(time.tv_usec).unwrap_or(0)
+    };
+    Ok(Some(Reaped {
+        pid: got,
+        status,
+        user_micros: micros(usage.ru_utime),
+        system_micros: micros(usage.ru_stime),
+        peak_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
+    }))
+}
+
+/// Makes the terminal `fd` the controlling terminal of this session.
+pub(crate) fn take_terminal(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: TIOCSCTTY takes an integer argument.
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCSCTTY, 0) };
+    checked(result.into()).map(drop)
+}

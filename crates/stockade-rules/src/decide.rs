@@ -1,0 +1,151 @@
+//! The decision: the longest path wins, what was stated beats what ships on the same path, and
+//! a denial wins what is still a tie. The order of rules never matters.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::path::AbsPath;
+use crate::rule::{Access, Kind, PathRule, Pattern, Rank, depth};
+
+/// All path rules of one sandbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RuleSet {
+    rules: Vec<PathRule>,
+}
+
+/// What was decided about a path, and by which rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision<'a> {
+    /// Whether the access is allowed.
+    pub allowed: bool,
+    /// The rule that decided; none if no rule speaks about the path, which denies.
+    pub rule: Option<&'a PathRule>,
+}
+
+/// The smallest change that would turn a denial into a permission.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "callers print each kind in its own words"
+)]
+pub enum Grant {
+    /// Add a rule for this path.
+    Add {
+        /// What to grant.
+        access: Access,
+        /// On which path.
+        path: AbsPath,
+    },
+    /// A stated denial names this very path: no grant can beat it, it has to be taken back.
+    Remove(PathRule),
+}
+
+impl RuleSet {
+    /// A set of rules, in any order.
+    pub fn new(rules: Vec<PathRule>) -> Self {
+        Self { rules }
+    }
+
+    /// Adds a rule.
+    pub fn push(&mut self, rule: PathRule) {
+        self.rules.push(rule);
+    }
+
+    /// The rules, in the order in which they were added; it has no meaning.
+    pub fn iter(&self) -> std::slice::Iter<'_, PathRule> {
+        self.rules.iter()
+    }
+
+    /// Decides about one kind of access to `path`, which must be absolute and normalised.
+    pub fn decide(&self, kind: Kind, path: &Path) -> Decision<'_> {
+        let mut best: Option<((usize, Rank, bool), &PathRule)> = None;
+        for rule in &self.rules {
+            let Some(allows) = rule.access.allows(kind) else {
+                continue;
+            };
+            let Some(depth) = rule.pattern.depth_at(path) else {
+                continue;
+            };
+            let weight = (depth, rule.rank, !allows);
+            if best.is_none_or(|(heaviest, _)| weight > heaviest) {
+                best = Some((weight, rule));
+            }
+        }
+        Decision {
+            allowed: best.is_some_and(|((_, _, denies), _)| !denies),
+            rule: best.map(|(_, rule)| rule),
+        }
+    }
+
+    /// The smallest change that would allow what was denied; none if it is allowed already.
+    pub fn smallest_grant(&self, kind: Kind, path: &AbsPath) -> Option<Grant> {
+        let decision = self.decide(kind, path.as_path());
+        if decision.allowed {
+            return None;
+        }
+        if let Some(rule) = decision.rule {
+            let names_it_itself = rule.pattern.depth_at(path.as_path()) == Some(path.depth());
+            if names_it_itself && rule.rank == Rank::Stated {
+                return Some(Grant::Remove(rule.clone()));
+            }
+        }
+        let access = match kind {
+            Kind::Read => Access::Read,
+            Kind::Write => Access::Write,
+        };
+        Some(Grant::Add {
+            access,
+            path: path.clone(),
+        })
+    }
+
+    /// Whether some rule denies `kind` to something at or below `path`: such a path can't be
+    /// renamed away or removed as a whole without freeing what is protected.
+    pub fn protects_below(&self, kind: Kind, path: &AbsPath) -> bool {
+        self.rules.iter().any(|rule| {
+            rule.access.allows(kind) == Some(false)
+                && match &rule.pattern {
+                    Pattern::Subtree(root) => root.is_within(path),
+                    Pattern::Glob(_) => false,
+                }
+        })
+    }
+}
+
+impl<'a> IntoIterator for &'a RuleSet {
+    type Item = &'a PathRule;
+    type IntoIter = std::slice::Iter<'a, PathRule>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.rules.iter()
+    }
+}
+
+impl Decision<'_> {
+    /// Whether the rule that decided names `path` itself rather than an ancestor.
+    pub fn names(&self, path: &Path) -> bool {
+        self.rule
+            .is_some_and(|rule| rule.pattern.depth_at(path) == Some(depth(path)))
+    }
+}
+
+/// As a flag that a person can paste.
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Add {
+                access: Access::Write,
+                path,
+            } => write!(f, "--write {path}"),
+            Self::Add { path, .. } => write!(f, "--read {path}"),
+            Self::Remove(rule) => write!(f, "remove `{rule}` ({})", rule.origin),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! Absolute, lexically normalised paths: the only kind that rules are made of.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+
+/// An absolute path without `.`, `..`, doubled or trailing slashes, or NUL bytes.
+///
+/// Normalisation is lexical, as POSIX resolves `..` only for trees without symlinks; the engine
+/// resolves links before it compares, so a rule's text and a landing path meet in one form.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AbsPath(PathBuf);
+
+/// Why a text is not an [`AbsPath`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PathError {
+    /// The text is empty.
+    Empty,
+    /// `~` was used and no home directory is known.
+    NoHome(OsString),
+    /// A NUL byte can't be part of a path.
+    Nul(OsString),
+    /// The path is relative and there is nothing to resolve it against.
+    Relative(OsString),
+    /// `~user` is not looked up: only the caller's own `~` is.
+    OtherHome(OsString),
+}
+
+impl AbsPath {
+    /// The root directory.
+    pub fn root() -> Self {
+        Self(PathBuf::from("/"))
+    }
+
+    /// Takes an absolute path and normalises it.
+    ///
+    /// # Errors
+    /// If the path is empty, relative or contains a NUL byte.
+    pub fn new(path: impl AsRef<Path>) -> Result<Self, PathError> {
+        let path = path.as_ref();
+        let text = path.as_os_str();
+        if text.is_empty() {
+            return Err(PathError::Empty);
+        }
+        if text.as_encoded_bytes().contains(&0) {
+            return Err(PathError::Nul(text.to_owned()));
+        }
+        if !path.has_root() {
+            return Err(PathError::Relative(text.to_owned()));
+        }
+        Ok(Self(normalise(path)))
+    }
+
+    /// Reads what a person typed: `~` and `~/…` against `home`, relative text against `base`.
+    ///
+    /// # Errors
+    /// As [`AbsPath::new`], and for `~` without a home or `~user`.
+    pub fn resolve(
+        text: &OsStr,
+        base: &AbsPath,
+        home: Option<&AbsPath>,
+    ) -> Result<Self, PathError> {
+        let bytes = text.as_encoded_bytes();
+        if bytes.is_empty() {
+            return Err(PathError::Empty);
+        }
+        if bytes[0] == b'~' {
+            let Ok(rest) = Path::new(text).strip_prefix("~") else {
+                return Err(PathError::OtherHome(text.to_owned()));
+            };
+            let home = home.ok_or_else(|| PathError::NoHome(text.to_owned()))?;
+            return Self::new(home.0.join(rest));
+        }
+        Self::new(base.0.join(text))
+    }
+
+    /// This path with `name` below it, normalised again.
+    ///
+    /// # Errors
+    /// If `name` contains a NUL byte.
+    pub fn join(&self, name: impl AsRef<Path>) -> Result<Self, PathError> {
+        Self::new(self.0.join(name))
+    }
+
+    /// The directory that holds this path; none for `/`.
+    pub fn parent(&self) -> Option<Self> {
+        self.0.parent().map(|parent| Self(parent.to_owned()))
+    }
+
+    /// Whether this path is `other` or lies below it, by whole components.
+    pub fn is_within(&self, other: &AbsPath) -> bool {
+        self.0.starts_with(&other.0)
+    }
+
+    /// How many components lie below the root; `/` has none.
+    pub fn depth(&self) -> usize {
+        components(self.0.as_os_str().as_encoded_bytes()).count()
+    }
+
+    /// The path as the standard library knows it.
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Gives the path away.
+    pub fn into_path_buf(self) -> PathBuf {
+        self.0
+    }
+}
+
+impl AsRef<Path> for AbsPath {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl fmt::Debug for AbsPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for AbsPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.display().fmt(f)
+    }
+}
+
+/// Text where the path is UTF-8, an array of bytes where it is not: a plan must carry any name
+/// the kernel allows, and stay readable for the names people use.
+impl Serialize for AbsPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.to_str() {
+            Some(text) => serializer.serialize_str(text),
+            None if cfg!(unix) => self.0.as_os_str().as_encoded_bytes().serialize(serializer),
+            None => Err(ser::Error::custom("path is not Unicode")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AbsPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Wire {
+            Text(String),
+            Bytes(Vec<u8>),
+        }
+        let path = match Wire::deserialize(deserializer)? {
+            Wire::Text(text) => PathBuf::from(text),
+            Wire::Bytes(bytes) => from_bytes(bytes).map_err(de::Error::custom)?,
+        };
+        Self::new(path).map_err(de::Error::custom)
+    }
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => write!(f, "the path is empty"),
+            Self::NoHome(text) => {
+                write!(
+                    f,
+                    "`{}` needs a home directory and HOME is not set",
+                    text.display()
+                )
+            }
+            Self::Nul(text) => write!(f, "path `{}` contains a NUL byte", text.display()),
+            Self::Relative(text) => write!(f, "path `{}` is not absolute", text.display()),
+            Self::OtherHome(text) => write!(
+                f,
+                "`{}` names another user's home, which is not looked up; write the path out",
+                text.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PathError {}
+
+/// The components of a normalised absolute path, as bytes.
+pub(crate) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| *byte == b'/')
+        .filter(|part| !part.is_empty())
+}
+
+fn normalise(path: &Path) -> PathBuf {
+    let mut out = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => out.push(name),
+            // `/..` is `/`, as in the kernel.
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    out
+}
+
+#[cfg(unix)]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "fails on systems whose paths are not bytes"
+)]
+fn from_bytes(bytes: Vec<u8>) -> Result<PathBuf, &'static str> {
+    use std::os::unix::ffi::OsStringExt;
+    Ok(PathBuf::from(OsString::from_vec(bytes)))
+}
+
+#[cfg(not(unix))]
+fn from_bytes(bytes: Vec<u8>) -> Result<PathBuf, &'static str> {
+    String::from_utf8(bytes)
+        .map(PathBuf::from)
+        .map_err(|_| "path is not Unicode")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn abs(text: &str) -> AbsPath {
+        AbsPath::new(text).unwrap()
+    }
+
+    #[test]
+    fn dots_and_slashes_are_folded() {
+        assert_eq!(abs("/ws/../../etc//passwd/."), abs("/etc/passwd"));
+        assert_eq!(abs("/a/b/"), abs("/a/b"));
+        assert_eq!(abs("/.."), AbsPath::root());
+    }
+
+    #[test]
+    fn what_a_person_typed_is_resolved() {
+        let (base, home) = (abs("/ws"), abs("/home/u"));
+        let resolve = |text: &str| AbsPath::resolve(OsStr::new(text), &base, Some(&home));
+        assert_eq!(resolve("~/.ssh"), Ok(abs("/home/u/.ssh")));
+        assert_eq!(resolve("~"), Ok(home.clone()));
+        assert_eq!(resolve("src/.."), Ok(base.clone()));
+        assert_eq!(resolve("/x"), Ok(abs("/x")));
+        assert!(matches!(resolve("~root/x"), Err(PathError::OtherHome(_))));
+        assert!(matches!(resolve(""), Err(PathError::Empty)));
+        assert!(matches!(resolve("a\0b"), Err(PathError::Nul(_))));
+        assert!(matches!(
+            AbsPath::resolve(OsStr::new("~/x"), &base, None),
+            Err(PathError::NoHome(_))
+        ));
+    }
+
+    #[test]
+    fn containment_goes_by_components() {
+        assert!(abs("/a/b").is_within(&abs("/a")));
+        assert!(abs("/a").is_within(&abs("/a")));
+        assert!(!abs("/ab").is_within(&abs("/a")));
+        assert!(abs("/a").is_within(&AbsPath::root()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn any_name_survives_the_wire() {
+        use std::os::unix::ffi::OsStrExt;
+        for bytes in [&b"/plain/name"[..], b"/not\xff/utf8", b"/quote\"\\\n"] {
+            let path = AbsPath::new(Path::new(OsStr::from_bytes(bytes))).unwrap();
+            let wire = serde_json::to_string(&path).unwrap();
+            assert_eq!(serde_json::from_str::<AbsPath>(&wire).unwrap(), path);
+        }
+    }
+}

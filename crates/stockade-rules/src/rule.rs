@@ -1,0 +1,211 @@
+//! One rule: a pattern, what it says about access, who said it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::glob::PathGlob;
+use crate::path::{AbsPath, components};
+
+/// A rule about paths.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathRule {
+    /// Which paths it speaks about.
+    pub pattern: Pattern,
+    /// What it says about them.
+    pub access: Access,
+    /// Whether a person stated it or it ships with Stockade.
+    pub rank: Rank,
+    /// Who stated it, for explanations.
+    pub origin: Origin,
+}
+
+/// Which paths a rule speaks about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the engine must handle every kind of pattern"
+)]
+pub enum Pattern {
+    /// A path and everything below it.
+    Subtree(AbsPath),
+    /// Every path that matches, and everything below each.
+    Glob(PathGlob),
+}
+
+/// What a rule says.
+///
+/// A denied read is a denied write too: what has no name inside the sandbox can't be written,
+/// and a file that may be written but not read can't be expressed with mounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the engine must handle every access"
+)]
+pub enum Access {
+    /// Neither read nor write.
+    Deny,
+    /// Hide it: neither read nor write.
+    DenyRead,
+    /// It may be read if another rule says so, but not written.
+    DenyWrite,
+    /// It may be read; writing is as other rules say.
+    Read,
+    /// It may be read and written.
+    Write,
+}
+
+/// The two kinds of access that are decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "there are two")]
+pub enum Kind {
+    /// Opening for reading, listing, executing.
+    Read,
+    /// Opening for writing, creating, renaming, removing, changing the mode.
+    Write,
+}
+
+/// How much weight a rule has against another *on the same path*.
+///
+/// Protections that ship with Stockade yield to what the user stated about that very path;
+/// among rules of one rank a denial wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "there are two")]
+pub enum Rank {
+    /// Ships with Stockade.
+    Default,
+    /// Stated by a person: flag or file.
+    Stated,
+}
+
+/// Where a rule comes from, as a person would look for it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Origin(Cow<'static, str>);
+
+impl PathRule {
+    /// A rule that ships with Stockade.
+    pub fn built_in(pattern: Pattern, access: Access, origin: &'static str) -> Self {
+        Self {
+            pattern,
+            access,
+            rank: Rank::Default,
+            origin: Origin::fixed(origin),
+        }
+    }
+
+    /// A rule that a person stated.
+    pub fn stated(pattern: Pattern, access: Access, origin: Origin) -> Self {
+        Self {
+            pattern,
+            access,
+            rank: Rank::Stated,
+            origin,
+        }
+    }
+}
+
+/// How it reads in explanations: `deny_write /ws/.git/hooks`.
+impl fmt::Display for PathRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.access, self.pattern)
+    }
+}
+
+impl Pattern {
+    /// The depth of the longest of `path` and its ancestors that the pattern names.
+    pub fn depth_at(&self, path: &Path) -> Option<usize> {
+        match self {
+            Self::Subtree(root) => path.starts_with(root).then(|| root.depth()),
+            Self::Glob(glob) => glob.longest_match(path),
+        }
+    }
+
+    /// Whether the pattern could name something strictly below `dir`.
+    pub fn reaches_below(&self, dir: &AbsPath) -> bool {
+        match self {
+            Self::Subtree(root) => root != dir && root.is_within(dir),
+            Self::Glob(glob) => glob.reaches_below(dir),
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Subtree(path) => path.fmt(f),
+            Self::Glob(glob) => glob.fmt(f),
+        }
+    }
+}
+
+impl Access {
+    /// What it says about one kind of access, if anything.
+    pub fn allows(self, kind: Kind) -> Option<bool> {
+        match (self, kind) {
+            (Self::Write, _) | (Self::Read, Kind::Read) => Some(true),
+            (Self::Deny | Self::DenyRead, _) | (Self::DenyWrite, Kind::Write) => Some(false),
+            (Self::Read, Kind::Write) | (Self::DenyWrite, Kind::Read) => None,
+        }
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Deny => "deny",
+            Self::DenyRead => "deny_read",
+            Self::DenyWrite => "deny_write",
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
+impl Origin {
+    /// A source that is known when Stockade is built.
+    pub const fn fixed(text: &'static str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+
+    /// A flag, as typed.
+    pub fn flag(text: impl Into<String>) -> Self {
+        Self(Cow::Owned(text.into()))
+    }
+
+    /// A line of a file.
+    pub fn line(file: &Path, line: usize) -> Self {
+        Self(Cow::Owned(format!("{}:{line}", file.display())))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How deep a path is; used to say whether a rule names a path itself or an ancestor.
+pub(crate) fn depth(path: &Path) -> usize {
+    components(path.as_os_str().as_encoded_bytes()).count()
+}
