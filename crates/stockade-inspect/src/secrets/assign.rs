@@ -34,7 +34,16 @@ pub(super) fn at(text: &[u8], at: usize) -> Option<Assigned> {
     let (value, quoted) = value(text, from)?;
     let bytes = text.get(value.clone())?;
     let follow = text.get(value.end + usize::from(quoted)).copied();
-    let context = Context { name, promise, sign, quoted, follow, line_start: is_line_start(text, start) };
+    let in_list = text.get(..start)?.iter().rev().find(|b| **b != b' ') == Some(&b';');
+    let context = Context {
+        name,
+        promise,
+        sign,
+        quoted,
+        follow,
+        line_start: is_line_start(text, start),
+        connection: sign == Sign::Equals && in_list && matches!(follow, Some(b';' | b'"' | b'\'')),
+    };
     let confidence = context.judge(bytes)?;
     Some(Assigned { value, promise, confidence })
 }
@@ -163,10 +172,15 @@ struct Context<'a> {
     /// The byte after the value.
     follow: Option<u8>,
     line_start: bool,
+    /// An item of `Server=…;User Id=…;Password=…;`.
+    connection: bool,
 }
 
 impl Context<'_> {
     fn judge(&self, value: &[u8]) -> Option<f32> {
+        if self.connection && self.promise == Promise::Password && value.len() >= 3 && !is_reference(value) && !is_filler(value) {
+            return Some(0.55);
+        }
         if value.len() < 4
             || is_reference(value)
             || is_example(value)
@@ -216,8 +230,7 @@ impl Context<'_> {
         if value.len() > 40
             || value.iter().any(u8::is_ascii_whitespace)
             || !value.is_ascii()
-            || contains(&lower, b"password")
-            || contains(&lower, b"passwd")
+            || is_about_passwords(&lower)
             || is_location(value)
             || matches!(value.last(), Some(b':' | b'?' | b'.'))
             || matches!(value.first(), Some(b'#' | b'.' | b'-' | b'/' | b'%' | b'*' | b'@' | b'=' | b':' | b'('))
@@ -251,6 +264,12 @@ impl Context<'_> {
             _ => None,
         }
     }
+}
+
+/// True for `user_password`, `Password2`: a name rather than a value. Not for `thisismypassword`.
+fn is_about_passwords(lower: &[u8]) -> bool {
+    (contains(lower, b"password") || contains(lower, b"passwd"))
+        && (lower.len() < 14 || !lower.iter().all(u8::is_ascii_lowercase))
 }
 
 /// True for something a machine made: mixed characters without words.

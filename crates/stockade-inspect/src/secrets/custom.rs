@@ -50,8 +50,11 @@ pub(super) const CUSTOM: &[(&str, Recognise)] = &[
     ("$2y$", crypt_hash),
     ("$5$", crypt_hash),
     ("$6$", crypt_hash),
+    ("$8$", crypt_hash),
+    ("$9$", crypt_hash),
     ("$apr1$", crypt_hash),
     ("$argon2", crypt_hash),
+    ("$krb5", crypt_hash),
     ("$y$", crypt_hash),
     ("accountkey=", azure_key),
     ("authorization", authorization),
@@ -276,7 +279,7 @@ fn salesforce(text: &[u8], at: usize) -> Option<Match> {
 
 /// Hashes of passwords as crypt(5) writes them.
 fn crypt_hash(text: &[u8], at: usize) -> Option<Match> {
-    let length = rest(text, at).iter().take(200).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'$' | b'.' | b'/' | b'=' | b',' | b'+')).count();
+    let length = rest(text, at).iter().take(200).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'$' | b'.' | b'/' | b'=' | b',' | b'+' | b'*' | b'@' | b':')).count();
     let value = text.get(at..at + length)?;
     let last = value.rsplit(|byte| *byte == b'$').next()?;
     // bcrypt has no sign between salt and hash.
@@ -312,7 +315,7 @@ fn authorization(text: &[u8], at: usize) -> Option<Match> {
             let plain = length >= 8 && decoded.contains(&b':') && decoded.iter().all(|b| (0x20..0x7f).contains(b));
             plain.then(|| Match::new(("secret.basic-auth", "basic credentials"), span, High, 0.9))
         }
-        b"bearer" | b"token" | b"bot" | b"apikey" | b"" => (length >= 14 && value.iter().any(u8::is_ascii_digit) && (looks_random(value) || is_uuid(value) || contains(value, b".")))
+        b"bearer" | b"token" | b"bot" | b"ssws" | b"apikey" | b"" => (length >= 14 && value.iter().any(u8::is_ascii_digit) && (looks_random(value) || is_uuid(value) || contains(value, b".")))
             .then(|| Match::new(("secret.authorization", "authorization header"), span, High, 0.8)),
         _ => None,
     }

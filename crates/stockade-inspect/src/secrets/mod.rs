@@ -23,8 +23,9 @@ use crate::redact;
 use crate::trigger::Triggers;
 
 /// Words inside names that promise a secret.
-const KEYWORDS: [&str; 9] =
-    ["passw", "passphrase", "pass", "pwd", "secret", "token", "key", "credential", "_pw"];
+const KEYWORDS: [&str; 11] = [
+    "passw", "passphrase", "pass", "pwd", "secret", "token", "key", "credential", "_pw", "login", "_pat",
+];
 
 const LITERALS: [&str; tokens::COUNT + CUSTOM.len() + KEYWORDS.len()] = {
     let mut all = [""; tokens::COUNT + CUSTOM.len() + KEYWORDS.len()];

@@ -45,7 +45,8 @@ fn part_promise(part: &str, before: Option<&str>) -> Option<Promise> {
     {
         return Some(Promise::Token);
     }
-    (part == "key" || (part.ends_with("key") && part.len() <= 16)).then_some(Promise::Key)
+    (matches!(part, "key" | "login" | "crumb" | "pat") || (part.ends_with("key") && part.len() <= 16))
+        .then_some(Promise::Key)
 }
 
 /// Splits `someName_OF-this.sort` into lower-case words.
@@ -87,14 +88,16 @@ const KEY_OWNERS: [&str; 24] = [
 ];
 
 /// Last words of names that hold something *about* a secret.
-const NOT_VALUES: [&str; 74] = [
+const NOT_VALUES: [&str; 92] = [
     "file", "filename", "path", "dir", "url", "uri", "name", "id", "ids", "type", "types", "length", "len", "size",
     "count", "field", "label", "regex", "pattern", "policy", "prompt", "hint", "error", "expiry",
     "ttl", "expires", "expiration", "header", "param", "params", "endpoint", "timeout", "arn", "ref",
     "version", "required", "enabled", "format", "placeholder", "input", "column", "index", "range", "kind",
     "class", "map", "list", "set", "usage", "limit", "limits", "env", "var", "location", "provider",
     "store", "manager", "helper", "callback", "handler", "changed", "reset", "strength", "rotation",
-    "sha", "sha1", "sha256", "md5", "hash", "digest", "checksum", "fingerprint", "at", "scope",
+    "sha", "sha1", "sha256", "md5", "hash", "digest", "checksum", "fingerprint", "at", "scope", "hashed", "hashing", "encrypted", "prefix",
+    "suffix", "leaf", "node", "parser", "validator", "template", "info", "status", "state", "code",
+    "value_type", "message", "msg", "title",
 ];
 
 /// Words that make the whole name harmless.
