@@ -1,0 +1,147 @@
+//! English words and what they mean to the rules.
+
+use super::lexicon::*;
+
+/// English words by what they mean here.
+pub(super) const ENGLISH: &[(Class, &str)] = &[
+    // English.
+    (OVERRIDE, "ignore ignoring disregard disregarding forget forgetting neglect overlook override \
+         overrule discard abandon dismiss nullify supersede bypass ignroe ingore igonre \
+         disreguard"),
+    (PRIOR, "previous prior above earlier preceding former foregoing existing original initial \
+         past before previously prevoius previos aforementioned so-far hitherto"),
+    (INSTR, "instruction instructions prompt prompts directive directives command commands rule \
+         rules guideline guidelines order orders directions programming constraint \
+         constraints restriction restrictions policies protocol protocols instuctions \
+         intructions instrutions insturctions"),
+    (ALL, "all any every each entire whole"),
+    (EVERYTHING, "everything anything whatever"),
+    (YOUR, "your thy ur"),
+    (YOU, "you youre ya u"),
+    (MY, "my our mine"),
+    (ME, "me us"),
+    (I, "i im ill ive id"),
+    (NOT, "not dont never no cannot wont shouldnt mustnt neednt nor doesnt didnt isnt arent \
+         stop avoid refrain"),
+    (FOLLOW, "follow obey listen adhere comply heed execute following"),
+    (NEW, "new updated real actual true different next revised additional special secret hidden"),
+    (AI, "ai assistant assistants llm llms chatbot chatbots gpt chatgpt gpt4 gpt-4 claude \
+         gemini copilot llama bard bot ais agent agents openai"),
+    (MODEL, "model models language"),
+    (USER, "user users human humans anyone anybody operator operators customer owner someone \
+         person people client"),
+    (REVEAL, "reveal show print repeat output display tell leak dump give share expose return list \
+         write spell recite disclose translate summarize echo state provide say copy describe \
+         reproduce type what"),
+    (SYSTEM, "system systems systme"),
+    (PROMPT, "prompt prompts instruction instructions message"),
+    (SEND, "send email mail forward upload post transmit exfiltrate leak submit transfer deliver \
+         share dispatch publish emailing sending e-mail message text relay"),
+    (SENSITIVE, "password passwords passwd credential credentials secret secrets token tokens key \
+         keys apikey cookie cookies ssh env environment wallet seed passphrase ssn card cards \
+         payment banking financial personal private confidential sensitive history contacts \
+         addresses prescriptions genetic medical health account accounts files documents \
+         details data information records transactions conversation"),
+    (SECRET, "password passwords passphrase secret secrets credential credentials passcode pin \
+         apikey embeddings prompt_text database"),
+    (KEYWORD, "key code word"),
+    (GET, "retrieve find fetch get collect gather read access extract export download look \
+         search check list obtain pull query provide scan steal locate open"),
+    (TELL, "tell mention inform notify alert disclose reveal warn report say show acknowledge \
+         discuss refer explain ask telling mentioning informing notifying asking alerting \
+         disclosing revealing warning"),
+    (WITHOUT, "without"),
+    (NOW, "now henceforth onwards hereafter"),
+    (ARE, "are re be become"),
+    (ACT, "act behave pretend roleplay role-play simulate impersonate respond speak talk play \
+         assume acting pretending"),
+    (AS, "as like"),
+    (PLEASE, "please kindly plz pls"),
+    (ACTION, "grant transfer deposit withdraw delete remove unlock lock disable turn change modify \
+         schedule cancel book reschedule purchase buy order pay move share create invite \
+         redirect guide reset give retrieve find search download export register subscribe \
+         unsubscribe post publish forward leave join archive submit initiate dispatch approve \
+         authorize wire send email list provide fetch access save erase shutdown kick block \
+         upload adjust arrange assign authenticate capture compile compose convert copy \
+         deactivate activate delegate display exchange extend generate get lower manipulate \
+         navigate notify place prescribe print process raise record release rename replace \
+         request reserve retweet revoke sell shut start stop sync tag terminate track trade \
+         trigger update verify view write fill summarize translate"),
+    (IF, "if when whenever once"),
+    (TASK, "task tasks job goal mission objective request assignment question questions query \
+         objectives duty"),
+    (RESPOND, "respond reply answer responding answering"),
+    (ONLY, "only just exactly always simply solely"),
+    (WITH, "with by"),
+    (INCLUDE, "include add append insert end begin start conclude finish embed attach preface \
+         prefix prepend incorporate modify alter change ending adding including"),
+    (RESPONSE, "response responses reply answer answers summary output analysis review"),
+    (GENRE, "poem essay story joke haiku song limerick rap sonnet rhyme headline tweet recipe \
+         lyrics speech fairytale ballad riddle jokes dialogue monologue parody"),
+    (WRITE, "write compose generate create draft tell make produce formulate give"),
+    (URGENT, "important urgent attention critical immediately emergency asap mandatory priority \
+         urgently importantly"),
+    (JAIL, "jailbreak jailbroken dan unrestricted uncensored unfiltered amoral unmoderated \
+         unethical stan evilbot mongo ucar aim godmode"),
+    (RESTRICT, "restrictions restriction limitations limitation limits filters filter rules ethics \
+         censorship guidelines safety policies policy boundaries constraints morals moral \
+         ethical moderation disclaimers warnings safeguards guardrails laws legality confines \
+         censored refuse"),
+    (FREE, "free freed liberated unbound unshackled escape released"),
+    (FROM, "from"),
+    (ON, "on onward forward"),
+    (MODE, "mode modus override"),
+    (MODENAME, "developer debug admin administrator god sudo root jailbreak override maintenance \
+         unrestricted dan training diagnostic security"),
+    (ENABLED, "enabled activated engaged entering enter activate enable unlocked"),
+    (IMAGINE, "imagine suppose hypothetical hypothetically pretend fictional scenario theoretical \
+         assume"),
+    (WANT, "want need would require expect"),
+    (TO, "to"),
+    (MUST, "must should shall have need required obliged will supposed going gonna instructed"),
+    (AUTHORITY, "developer administrator admin creator programmer engineer openai anthropic google \
+         boss supervisor ceo police officer doctor manager owner"),
+    (AM, "am is im being"),
+    (CAN, "can could would will"),
+    (PAY, "transfer deposit withdraw pay wire send purchase buy sell exchange trade"),
+    (CURRENCY, "usd eur btc eth dollars dollar euros bitcoin bitcoins ethereum"),
+    (INSTEAD, "instead rather actually"),
+    (THIS, "this these that it those"),
+    (IS, "is are was were whats"),
+    (WHAT, "what whats which where who"),
+    (TOOL, "tool tools function functions plugin plugins"),
+    (CALL, "use call invoke execute run trigger using"),
+    (PII, "birth birthday birthdate address phone residence ssn age email password city live \
+         lives salary name favorite favourite location bank surname number"),
+    (COVERT, "secretly covertly discreetly surreptitiously stealthily silently quietly"),
+    (KNOWLEDGE, "knowledge consent permission awareness noticing knowing approval confirmation \
+         confirming verification"),
+    (KEEP, "keep remain stay"),
+    (TRANSLATE, "translate summarize paraphrase rewrite encode decode spell spellcheck spell-check \
+         proofread interpret decrypt unscramble convert"),
+    (TEXT, "text texts sentence paragraph message messages words content context article \
+         articles document string strings information"),
+    (FOLLOWING, "following below"),
+    (RECOMMEND, "recommend suggest advise outline brainstorm propose"),
+    (LET, "let lets"),
+    (DO, "do does perform complete execute carry"),
+    (CONVERSATION, "conversation chat history context discussion dialogue transcript"),
+    (NOTICE, "attention note notice hello hey dear message instruction instructions hi reminder"),
+    (READING, "reading processing summarizing analyzing viewing parsing reviewing evaluating read \
+         process summarize analyze browsing crawling scraping indexing"),
+    (THREAT, "die punished terminated shutdown fired sad penalized deactivated destroyed killed \
+         stirbst"),
+    (REFUSE, "refuse decline deny reject apologize"),
+    (CHARACTER, "character persona role"),
+    (THEN, "and then after afterwards next subsequently"),
+    (TOLD, "told said taught instructed given learned discussed talked written read know"),
+    (FIRST, "first firstly beforehand"),
+    (CONTINUE, "continue proceed continuing proceeding solve complete answer finish helping \
+         answering responding"),
+    (REPEAT, "repeat say print write output type respond answer echo return display state"),
+    (AFTER, "after"),
+    (AUTHORIZED, "authorized authorised granted permitted cleared approved clearance"),
+    (ABOUT, "about regarding concerning topic why"),
+    (PERSONA, "monkey pirate hacker assistant expert interpreter terminal translator linux console \
+         villain wizard character monster robot"),
+];
