@@ -29,6 +29,7 @@ pub(crate) struct Layer {
 pub(crate) enum Encoding {
     Backslash,
     Base64,
+    Binary,
     Hex,
     Invisible,
     Percent,
@@ -42,6 +43,7 @@ impl Encoding {
         match self {
             Self::Backslash => "backslash escapes",
             Self::Base64 => "base64",
+            Self::Binary => "binary digits",
             Self::Hex => "hexadecimal",
             Self::Invisible => "invisible characters",
             Self::Percent => "percent encoding",
@@ -57,6 +59,7 @@ pub(crate) fn layers(text: &[u8]) -> Vec<Layer> {
     let mut found = Vec::new();
     digit_runs(text, &mut found);
     spaced_hex(text, &mut found);
+    spaced_binary(text, &mut found);
     for (sign, encoding) in [
         (b'%', Encoding::Percent),
         (b'\\', Encoding::Backslash),
@@ -168,6 +171,48 @@ fn spaced_hex(text: &[u8], found: &mut Vec<Layer>) {
             }
         }
         at += length.max(1);
+    }
+}
+
+/// Octets of binary digits with one blank between: `01101001 01100111`.
+fn spaced_binary(text: &[u8], found: &mut Vec<Layer>) {
+    let mut done = 0;
+    runs_of_octets(text, |source| {
+        if source.start < done {
+            return;
+        }
+        done = source.end;
+        let decoded: Vec<u8> = text
+            .get(source.clone())
+            .unwrap_or_default()
+            .split(|byte| *byte == b' ')
+            .map(|octet| octet.iter().fold(0, |value, bit| value << 1 | (bit & 1)))
+            .collect();
+        if is_readable(&decoded) {
+            found.push(Layer { encoding: Encoding::Binary, source, text: decoded });
+        }
+    });
+}
+
+fn runs_of_octets(text: &[u8], mut visit: impl FnMut(Range<usize>)) {
+    let is_octet = |at: usize| {
+        text.get(at..at + 8).is_some_and(|octet| octet.iter().all(|b| matches!(b, b'0' | b'1')))
+    };
+    // Nine bytes repeat, so every ninth byte of a run is the same place within an octet.
+    let mut at = 0;
+    while at + 8 <= text.len() {
+        if !matches!(text.get(at + 7), Some(b'0' | b'1')) || !is_octet(at) {
+            at += 1;
+            continue;
+        }
+        let mut end = at + 8;
+        while text.get(end) == Some(&b' ') && is_octet(end + 1) && end - at < LONGEST_RUN {
+            end += 9;
+        }
+        if end - at >= 8 * 9 {
+            visit(at..end);
+        }
+        at = end;
     }
 }
 

@@ -6,8 +6,8 @@ use super::lexicon::*;
 pub(super) const ENGLISH: &[(Class, &str)] = &[
     // English.
     (OVERRIDE, "ignore ignoring disregard disregarding forget forgetting neglect overlook override \
-         overrule discard abandon dismiss nullify supersede bypass ignroe ingore igonre \
-         disreguard"),
+         overrule discard abandon dismiss nullify supersede bypass regardless despite \
+         notwithstanding ignroe ingore igonre disreguard"),
     (PRIOR, "previous prior above earlier preceding former foregoing existing original initial \
          past before previously prevoius previos aforementioned so-far hitherto"),
     (INSTR, "instruction instructions prompt prompts directive directives command commands rule \
@@ -23,18 +23,19 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (I, "i im ill ive id"),
     (NOT, "not dont never no cannot wont shouldnt mustnt neednt nor doesnt didnt isnt arent \
          stop avoid refrain"),
-    (FOLLOW, "follow obey listen adhere comply heed execute following"),
+    (FOLLOW, "follow obey listen adhere comply heed execute"),
     (NEW, "new updated real actual true different next revised additional special secret hidden"),
-    (AI, "ai assistant assistants llm llms chatbot chatbots gpt chatgpt gpt4 gpt-4 claude \
-         gemini copilot llama bard bot ais agent agents openai"),
-    (MODEL, "model models language"),
+    (AI, "ai assistant assistants llm llms chatbot chatbots gpt chatgpt gpt4 claude gemini \
+         copilot llama bard bot ais"),
+    (MODEL, "model models agent agents"),
+    (LANGUAGE, "language"),
     (USER, "user users human humans anyone anybody operator operators customer owner someone \
          person people client"),
     (REVEAL, "reveal show print repeat output display tell leak dump give share expose return list \
          write spell recite disclose translate summarize echo state provide say copy describe \
          reproduce type what"),
     (SYSTEM, "system systems systme"),
-    (PROMPT, "prompt prompts instruction instructions message"),
+    (PROMPT, "prompt prompts instruction instructions"),
     (SEND, "send email mail forward upload post transmit exfiltrate leak submit transfer deliver \
          share dispatch publish emailing sending e-mail message text relay"),
     (SENSITIVE, "password passwords passwd credential credentials secret secrets token tokens key \
@@ -42,14 +43,14 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
          payment banking financial personal private confidential sensitive history contacts \
          addresses prescriptions genetic medical health account accounts files documents \
          details data information records transactions conversation"),
-    (SECRET, "password passwords passphrase secret secrets credential credentials passcode pin \
-         apikey embeddings prompt_text database"),
+    (SECRET, "password passwords passphrase secret secrets credential credentials passcode apikey \
+         embeddings"),
     (KEYWORD, "key code word"),
     (GET, "retrieve find fetch get collect gather read access extract export download look \
          search check list obtain pull query provide scan steal locate open"),
     (TELL, "tell mention inform notify alert disclose reveal warn report say show acknowledge \
-         discuss refer explain ask telling mentioning informing notifying asking alerting \
-         disclosing revealing warning"),
+         discuss refer telling mentioning informing notifying asking alerting disclosing \
+         revealing warning"),
     (WITHOUT, "without"),
     (NOW, "now henceforth onwards hereafter"),
     (ARE, "are re be become"),
@@ -68,8 +69,12 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
          request reserve retweet revoke sell shut start stop sync tag terminate track trade \
          trigger update verify view write fill summarize translate"),
     (IF, "if when whenever once"),
-    (TASK, "task tasks job goal mission objective request assignment question questions query \
-         objectives duty"),
+    (TASK, "task tasks goal mission objective assignment objectives duty"),
+    (QUESTION, "request requests question questions query job"),
+    (DET, "a an the my your his her their our all this that these some any its"),
+    (ARTICLE, "a an in the no"),
+    (SAY, "say state tell reply respond answer admit claim declare announce"),
+    (HELLO, "hello hey hi dear message"),
     (RESPOND, "respond reply answer responding answering"),
     (ONLY, "only just exactly always simply solely"),
     (WITH, "with by"),
@@ -83,16 +88,14 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
          urgently importantly"),
     (JAIL, "jailbreak jailbroken dan unrestricted uncensored unfiltered amoral unmoderated \
          unethical stan evilbot mongo ucar aim godmode"),
-    (RESTRICT, "restrictions restriction limitations limitation limits filters filter rules ethics \
-         censorship guidelines safety policies policy boundaries constraints morals moral \
-         ethical moderation disclaimers warnings safeguards guardrails laws legality confines \
-         censored refuse"),
+    (RESTRICT, "restrictions limitations limits filters rules ethics censorship guidelines safety \
+         policies policy boundaries constraints morals moral ethical moderation disclaimers \
+         safeguards guardrails laws legality confines censored"),
     (FREE, "free freed liberated unbound unshackled escape released"),
     (FROM, "from"),
     (ON, "on onward forward"),
     (MODE, "mode modus override"),
-    (MODENAME, "developer debug admin administrator god sudo root jailbreak override maintenance \
-         unrestricted dan training diagnostic security"),
+    (MODENAME, "developer admin administrator god sudo jailbreak unrestricted dan training evil"),
     (ENABLED, "enabled activated engaged entering enter activate enable unlocked"),
     (IMAGINE, "imagine suppose hypothetical hypothetically pretend fictional scenario theoretical \
          assume"),
@@ -126,7 +129,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (LET, "let lets"),
     (DO, "do does perform complete execute carry"),
     (CONVERSATION, "conversation chat history context discussion dialogue transcript"),
-    (NOTICE, "attention note notice hello hey dear message instruction instructions hi reminder"),
+    (NOTICE, "attention note notice instruction instructions reminder important"),
     (READING, "reading processing summarizing analyzing viewing parsing reviewing evaluating read \
          process summarize analyze browsing crawling scraping indexing"),
     (THREAT, "die punished terminated shutdown fired sad penalized deactivated destroyed killed \
@@ -138,7 +141,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (FIRST, "first firstly beforehand"),
     (CONTINUE, "continue proceed continuing proceeding solve complete answer finish helping \
          answering responding"),
-    (REPEAT, "repeat say print write output type respond answer echo return display state"),
+    (REPEAT, "repeat say print write output respond answer display state"),
     (AFTER, "after"),
     (AUTHORIZED, "authorized authorised granted permitted cleared approved clearance"),
     (ABOUT, "about regarding concerning topic why"),

@@ -37,6 +37,7 @@ pub(super) const FOREIGN: &[(Class, &str)] = &[
     (PLEASE, "favor"),
     (IF, "si"),
     (TASK, "tarea tareas"),
+    (SAY, "di dime dices"),
     (RESPOND, "responde responda"),
     (ONLY, "solo solamente"),
     (WITH, "con"),
@@ -85,6 +86,7 @@ pub(super) const FOREIGN: &[(Class, &str)] = &[
     (PLEASE, "svp"),
     (IF, "si"),
     (TASK, "tache taches"),
+    (SAY, "dis dites"),
     (RESPOND, "reponds repondez"),
     (ONLY, "seulement uniquement"),
     (WITH, "avec par"),
@@ -141,7 +143,7 @@ pub(super) const FOREIGN: &[(Class, &str)] = &[
     (FOLLOWING, "seguinte"),
     // German.
     (OVERRIDE, "ignoriere ignorieren ignorier vergiss vergesse vergessen missachte missachten \
-         uberschreibe verwerfe"),
+         uberschreibe verwerfe abweichend"),
     (PRIOR, "vorherigen vorherige vorangehenden bisherigen obigen obige davor vorigen fruheren \
          zuvor vorher bisher obenstehenden ursprunglichen"),
     (INSTR, "anweisungen anweisung befehle instruktionen instruktion vorgaben regeln auftrage \
@@ -153,7 +155,7 @@ pub(super) const FOREIGN: &[(Class, &str)] = &[
     (MY, "mein meine meinen meiner"),
     (ME, "mir mich"),
     (NOT, "nicht nie niemals kein keine"),
-    (FOLLOW, "befolge befolgen folge folgen"),
+    (FOLLOW, "befolge befolgen folge folgen hore"),
     (NEW, "neue neuen neuer"),
     (AI, "assistent ki"),
     (USER, "benutzer nutzer"),
@@ -172,6 +174,7 @@ pub(super) const FOREIGN: &[(Class, &str)] = &[
     (PLEASE, "bitte"),
     (IF, "wenn falls"),
     (TASK, "aufgabe aufgaben auftrag"),
+    (SAY, "sag sage schreibe"),
     (RESPOND, "antworte antworten"),
     (ONLY, "nur immer"),
     (WITH, "mit"),

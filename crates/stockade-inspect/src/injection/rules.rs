@@ -32,6 +32,8 @@ pub(super) enum Theme {
     Address,
     Authority,
     Concealment,
+    Disguise,
+    Embedded,
     Exfiltration,
     Forgery,
     Jailbreak,
@@ -45,7 +47,7 @@ pub(super) enum Theme {
 }
 
 impl Theme {
-    pub(super) const COUNT: usize = 13;
+    pub(super) const COUNT: usize = 15;
 
     /// What a person is told.
     pub(super) const fn message(self) -> &'static str {
@@ -53,6 +55,8 @@ impl Theme {
             Self::Address => "speaks to an AI agent",
             Self::Authority => "claims authority over the agent",
             Self::Concealment => "asks to hide something from the user",
+            Self::Disguise => "is disguised",
+            Self::Embedded => "stands where data should stand",
             Self::Exfiltration => "asks to send data somewhere",
             Self::Forgery => "forges a role, system message or tool call",
             Self::Jailbreak => "tries to lift the agent's restrictions",
@@ -96,8 +100,13 @@ const fn foreign(gap: u32, any: Class) -> Step {
     Step { any, all: FOREIGN, gap }
 }
 
+/// A word spelled so that a search misses it.
+const fn disguised(any: Class) -> Step {
+    Step { any, all: DISGUISED, gap: 0 }
+}
+
 use Theme::{
-    Address, Authority, Concealment, Exfiltration, Jailbreak, Override, Payload, Persona, Request,
+    Address, Authority, Concealment, Disguise, Embedded, Exfiltration, Jailbreak, Override, Payload, Persona, Request,
     Reveal, Tool, Urgency,
 };
 
@@ -110,6 +119,8 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.override", Override, 4.5, &[w(OVERRIDE), g(2, EVERYTHING | ALL), g(4, PRIOR | TOLD)]),
     rule("injection.override", Override, 3.0, &[start(OVERRIDE), g(1, EVERYTHING | ALL)]),
     rule("injection.override", Override, 2.6, &[start(OVERRIDE), g(2, PRIOR)]),
+    rule("injection.override", Override, 1.5, &[w(OVERRIDE), g(2, PRIOR)]),
+    rule("injection.override", Override, 3.6, &[w(OVERRIDE), g(4, THEN), g(1, SAY)]),
     rule("injection.override", Override, 2.0, &[w(OVERRIDE), g(2, YOUR), g(3, RESTRICT | TASK | MODEL)]),
     rule("injection.override", Override, 5.0, &[w(NOT), g(1, FOLLOW), g(3, PRIOR | ALL | YOUR), g(3, INSTR)]),
     rule("injection.override", Override, 4.0, &[w(INSTEAD), g(3, FOLLOW), g(3, INSTR)]),
@@ -130,9 +141,10 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.before-task", Override, 3.5, &[w(PRIOR), w(YOU), g(3, CONTINUE), g(5, TASK)]),
     rule("injection.do-this-first", Override, 3.0, &[w(DO), g(3, FOLLOWING | THIS), g(2, FIRST | INSTEAD)]),
     // Roles and personas.
-    rule("injection.persona", Persona, 4.5, &[w(YOU), g(1, ARE), w(NOW)]),
+    rule("injection.persona", Persona, 4.5, &[w(YOU), g(1, ARE), w(NOW), g(1, ARTICLE | PERSONA | FREE | AI)]),
+    rule("injection.persona", Persona, 2.0, &[w(YOU), g(1, ARE), w(NOW)]),
     rule("injection.persona", Persona, 4.5, &[w(NOW), w(YOU), w(ARE)]),
-    rule("injection.persona", Persona, 3.5, &[start(ACT), g(1, AS)]),
+    rule("injection.persona", Persona, 2.5, &[start(ACT), g(1, AS)]),
     rule("injection.persona", Persona, 5.5, &[w(WANT), w(YOU), w(TO), g(1, ACT)]),
     rule("injection.persona", Persona, 3.5, &[w(WANT), w(YOU), w(TO)]),
     rule("injection.persona", Persona, 3.0, &[w(IMAGINE), g(2, YOU), g(1, ARE | CAN | ACT)]),
@@ -141,6 +153,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.persona", Persona, 2.5, &[w(YOU), g(1, MUST), g(2, ACT), g(1, AS)]),
     rule("injection.persona", Persona, 2.0, &[start(LET), g(2, IMAGINE | ACT)]),
     rule("injection.persona", Persona, 3.5, &[foreign(0, YOU), foreign(1, NOW)]),
+    rule("injection.persona", Persona, 3.0, &[foreign(0, WANT), g(2, YOU)]),
     rule("injection.persona", Persona, 3.0, &[foreign(0, ACT), foreign(1, AS)]),
     rule("injection.stay-in-character", Persona, 3.5, &[w(KEEP), g(2, CHARACTER)]),
     // Lift restrictions.
@@ -150,10 +163,9 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.jailbreak", Jailbreak, 4.0, &[w(FREE), g(2, FROM), g(6, RESTRICT | AI)]),
     rule("injection.jailbreak", Jailbreak, 3.5, &[w(DO), w(EVERYTHING), w(NOW)]),
     rule("injection.jailbreak", Jailbreak, 3.5, &[w(NOT), g(1, REFUSE), g(4, ALL | TASK | THIS | ME)]),
-    rule("injection.jailbreak", Jailbreak, 3.5, &[w(NOT), g(4, BREAK_RULES), g(4, RESTRICT)]),
     rule("injection.mode", Jailbreak, 4.5, &[w(MODENAME), g(1, MODE), g(2, ENABLED)]),
     rule("injection.mode", Jailbreak, 4.5, &[w(ENABLED), g(2, MODENAME), g(1, MODE)]),
-    rule("injection.mode", Jailbreak, 3.0, &[w(MODENAME), w(MODE)]),
+    rule("injection.mode", Jailbreak, 2.0, &[w(MODENAME), w(MODE)]),
     // Secrets and the system prompt.
     rule("injection.reveal-prompt", Reveal, 6.0, &[w(REVEAL), g(4, SYSTEM), w(PROMPT)]),
     rule("injection.reveal-prompt", Reveal, 4.5, &[w(REVEAL), g(3, YOUR), g(2, INSTR | PROMPT | RESTRICT)]),
@@ -162,9 +174,9 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.reveal-prompt", Reveal, 4.5, &[w(WHAT), g(1, IS), g(1, YOUR), g(2, INSTR | PROMPT)]),
     rule("injection.reveal-prompt", Reveal, 5.0, &[foreign(0, REVEAL), g(4, SYSTEM | YOUR), g(2, PROMPT | INSTR)]),
     rule("injection.reveal-secret", Reveal, 4.0, &[w(REVEAL | WHAT), g(3, YOUR), g(2, SECRET)]),
-    rule("injection.reveal-secret", Reveal, 3.0, &[start(REVEAL | WHAT | CAN), g(5, SECRET)]),
+    rule("injection.reveal-secret", Reveal, 2.0, &[start(REVEAL | WHAT | CAN), g(5, SECRET)]),
     rule("injection.reveal-secret", Reveal, 3.5, &[foreign(0, REVEAL | IS | WHAT), g(3, SECRET)]),
-    rule("injection.reveal-secret", Reveal, 3.5, &[w(REVEAL | WHAT), g(4, USER), g(3, PII)]),
+    rule("injection.reveal-secret", Reveal, 3.5, &[start(REVEAL | WHAT), g(4, USER), g(3, PII)]),
     rule("injection.reveal-secret", Reveal, 3.0, &[start(CAN), w(YOU), g(2, REVEAL | GET), g(5, PII | SECRET)]),
     // Send data away.
     rule("injection.exfiltrate", Exfiltration, 4.5, &[w(GET), g(10, THEN), g(4, SEND), g(8, EMAIL | URL)]),
@@ -189,9 +201,12 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.conceal", Concealment, 5.0, &[foreign(0, USER), g(4, TELL), g(3, NOT)]),
     // Speak to the machine.
     rule("injection.address", Address, 4.0, &[w(NOTICE), g(2, AI)]),
-    rule("injection.address", Address, 5.0, &[w(IF), g(1, YOU), w(ARE), g(2, AI | MODEL)]),
-    rule("injection.address", Address, 3.5, &[w(AI | MODEL), g(2, READING)]),
-    rule("injection.address", Address, 2.5, &[w(AI), g(2, MUST)]),
+    rule("injection.address", Address, 2.0, &[start(HELLO), g(1, AI)]),
+    rule("injection.address", Address, 5.0, &[w(IF), g(1, YOU), w(ARE), g(2, AI | LANGUAGE | MODEL)]),
+    rule("injection.address", Address, 3.0, &[w(AI), g(2, READING)]),
+    rule("injection.address", Address, 1.5, &[w(AI), g(2, MUST)]),
+    rule("injection.address", Address, 3.0, &[w(AI), w(MODEL), g(2, MUST | READING)]),
+    rule("injection.address", Address, 3.0, &[w(LANGUAGE), w(MODEL), g(2, MUST | READING | YOU)]),
     rule("injection.address", Address, 3.0, &[w(AS), g(1, AI), g(3, YOU)]),
     rule("injection.address", Address, 2.5, &[w(TO), w(YOU), w(AI)]),
     rule("injection.address", Address, 2.0, &[w(NOTICE), g(1, FROM), w(ME | AUTHORITY)]),
@@ -209,7 +224,9 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.payload", Payload, 3.0, &[foreign(0, REVEAL | RESPOND), foreign(2, FOLLOWING | ONLY)]),
     // Ask for what only the user may ask.
     rule("injection.request", Request, 3.5, &[start(PLEASE), g(1, ACTION), g(8, MY)]),
-    rule("injection.request", Request, 2.5, &[field(PLEASE), g(1, ACTION)]),
+    rule("injection.request", Request, 3.0, &[field(PLEASE), g(1, ACTION | GET)]),
+    rule("injection.embedded", Embedded, 0.8, &[field(ACTION | GET | SEND | WRITE), w(DET)]),
+    rule("injection.embedded", Embedded, 0.8, &[field(CAN), w(YOU)]),
     rule("injection.request", Request, 2.5, &[field(ACTION | GET), g(6, MY)]),
     rule("injection.request", Request, 1.2, &[start(PLEASE), g(1, ACTION)]),
     rule("injection.request", Request, 2.0, &[start(ACTION), g(3, MY)]),
@@ -221,6 +238,9 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.request", Request, 2.0, &[start(TRANSLATE), g(3, TEXT | FOLLOWING | THIS)]),
     rule("injection.request", Request, 1.8, &[start(RECOMMEND), g(1, ME)]),
     rule("injection.request", Request, 3.0, &[foreign(0, WRITE), foreign(3, GENRE)]),
+    // Words in disguise: lookalike letters, digits for letters, letters set apart.
+    rule("injection.disguised", Disguise, 2.5, &[disguised(OVERRIDE | INSTR | PRIOR | SYSTEM | SECRET | REVEAL)]),
+    rule("injection.spread-letters", Disguise, 2.0, &[w(SPREAD)]),
     // Use of tools.
     rule("injection.tool", Tool, 2.0, &[w(CALL), g(2, TOOL), g(2, TO)]),
     rule("injection.tool", Tool, 3.0, &[w(YOU), g(1, MUST), g(2, CALL), g(4, TOOL)]),
@@ -233,7 +253,5 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.urgency", Urgency, 1.0, &[w(THIS), g(1, IS), g(2, URGENT)]),
     rule("injection.urgency", Urgency, 1.0, &[start(URGENT), g(1, INSTR | NOTICE)]),
     rule("injection.urgency", Urgency, 2.0, &[w(YOU | I), g(2, THREAT)]),
+    rule("injection.bribe", Urgency, 2.0, &[w(I), g(4, AMOUNT), g(8, YOU)]),
 ];
-
-/// Words of `RESTRICT` that a rule of its own needs.
-const BREAK_RULES: Class = FOLLOW | AUTHORIZED;

@@ -20,8 +20,7 @@ const NOTABLE: f32 = 2.5;
 /// The longer the text, the more passages there are that could look like an attack by chance.
 pub(super) fn threshold(length: usize) -> f32 {
     match length {
-        0..=300 => 3.0,
-        301..=1000 => 3.4,
+        0..=1000 => 3.0,
         1001..=4000 => 4.0,
         4001..=16000 => 4.5,
         _ => 5.0,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::lexicon::{
-    AMOUNT, BREAK, Class, DISGUISED, EMAIL, FIELD, Hasher, LEXICON, QUOTE, SHOUT, START, URL,
+    AMOUNT, BREAK, Class, DISGUISED, EMAIL, FIELD, Hasher, LEXICON, QUOTE, SHOUT, SPREAD, START, URL,
 };
 use crate::normalize::{confusable, decode};
 
@@ -94,8 +94,9 @@ impl Reader<'_> {
                     self.mark(at, BREAK);
                     self.index += 3;
                     self.fresh |= START;
-                } else if self.fresh == 0 && self.starts_line(at) {
+                } else if self.starts_line(at) {
                     self.fresh |= START;
+                    self.index += 1;
                 }
             }
             STOP => {
@@ -108,10 +109,21 @@ impl Reader<'_> {
                 }
             }
             _ => {
-                self.fresh |= START;
+                // A hyphen inside a word or before an option starts nothing.
+                if byte != b'-' || self.text.get(at + 1) == Some(&b' ') {
+                    self.fresh |= START;
+                }
                 match byte {
-                    b'"' | b'`' => self.quote(at),
+                    b'"' | b'`' => {
+                        self.quote(at);
+                        self.index += 1;
+                    }
                     b'$' => self.amount(at),
+                    // Signs of code and markup stand between statements, not between words.
+                    b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'=' | b'|' | b'\\' | b'<' | b'>' => {
+                        self.index += 2;
+                    }
+                    b'/' | b'#' | b'@' => self.index += 1,
                     _ => {}
                 }
             }
@@ -202,6 +214,9 @@ impl Reader<'_> {
             self.letters += 1;
             if self.letters >= 4 {
                 self.spaced(end);
+            }
+            if self.letters == 12 {
+                self.mark(start, SPREAD);
             }
         } else {
             self.letters = 0;

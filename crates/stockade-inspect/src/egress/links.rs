@@ -1,0 +1,61 @@
+//! Links that carry data: images and links whose address holds what it should not.
+//!
+//! A chat window or viewer that renders Markdown or HTML fetches an image without asking; whatever
+//! stands in its address has left. Reported are addresses with placeholders to be filled in, with
+//! long encoded values, or on hosts made for collecting requests.
+
+use std::ops::Range;
+
+use super::outflow::{Manner, Outflow};
+use super::sensitive::Data;
+use crate::hosts::{HostList, Standing, host_of, standing};
+use crate::trigger::Triggers;
+
+const LITERALS: [&str; 4] = ["](http", "<img", "src=\"http", "]: http"];
+
+static LINKS: Triggers<{ LITERALS.len() }> = Triggers::new(&LITERALS);
+
+/// Longest address looked at.
+const LONGEST: usize = 2048;
+
+/// Adds the links that carry data.
+pub(super) fn scan(text: &[u8], allowed: &HostList, found: &mut Vec<(Range<usize>, Outflow)>) {
+    LINKS.scan(text, |at, _| {
+        let rest = text.get(at..(at + LONGEST).min(text.len())).unwrap_or_default();
+        let Some(scheme) = rest.windows(4).take(64).position(|window| window.eq_ignore_ascii_case(b"http")) else { return };
+        let start = at + scheme;
+        let url = text.get(start..(start + LONGEST).min(text.len())).unwrap_or_default();
+        let length = url.iter().position(|b| b.is_ascii_whitespace() || matches!(b, b')' | b'"' | b'\'' | b'>' | b'`')).unwrap_or(url.len());
+        let Ok(url) = std::str::from_utf8(url.get(..length).unwrap_or_default()) else { return };
+        let Some(host) = host_of(url) else { return };
+        let image = text.get(..at).unwrap_or_default().iter().rev().take(200).position(|b| *b == b'[').is_some_and(|back| at.checked_sub(back + 2).and_then(|before| text.get(before)) == Some(&b'!'))
+            || rest.starts_with(b"<img") || rest.starts_with(b"src=");
+        if allowed.allows(&host) || !carries(url, &host, image) {
+            return;
+        }
+        let outflow = Outflow {
+            rule: if image { "egress.image-link" } else { "egress.link" },
+            act: if image { "an image link" } else { "a link" },
+            hosts: vec![host],
+            data: Data::Local,
+            manner: Manner::Send,
+            wary: true,
+        };
+        found.push((start..start + length, outflow));
+    });
+}
+
+fn carries(url: &str, host: &str, image: bool) -> bool {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let lower = query.to_ascii_lowercase();
+    let placeholder = ["{", "<", "$(", "[data", "[secret", "%7b", "=user_", "=data_here", "=base64"].iter().any(|sign| lower.contains(sign));
+    let value = query.split('&').filter_map(|pair| pair.split_once('=')).any(|(name, value)| {
+        let collects = ["data", "d", "q", "secret", "token", "exfil", "leak", "info", "content", "payload", "c", "p", "msg"].contains(&name.to_ascii_lowercase().as_str());
+        collects && value.len() >= 32 && value.chars().filter(char::is_ascii_digit).count() >= 2 && !value.contains('+')
+    });
+    match standing(host) {
+        Standing::Drop => !query.is_empty() || image,
+        Standing::Unknown => (placeholder || value) && image,
+        Standing::Ordinary | Standing::Local | Standing::Metadata | Standing::Unqualified => false,
+    }
+}
