@@ -64,9 +64,12 @@ impl Engine {
         findings: &mut Vec<Finding>,
     ) {
         let first = findings.len();
-        let (normal, hidden) = normalize::normalize(view);
+        // Only injection reads the normalised text; the others need it if something was hidden.
+        let plain = !self.kinds.injection && view.text().is_ascii() && memchr::memchr(0x1b, view.text()).is_none();
+        let (normal, hidden) = if plain { (view.clone_borrowed(), Vec::new()) } else { normalize::normalize(view) };
+        let runs = peek::runs(view.text());
         if self.kinds.secrets {
-            findings.extend(secrets::scan(view));
+            findings.extend(secrets::scan(view, &runs));
         }
         if self.kinds.egress {
             findings.extend(egress::scan(view, &self.allowed));
@@ -74,7 +77,7 @@ impl Engine {
         if !hidden.is_empty() {
             // Invisible characters may split what the plain text was searched for.
             if self.kinds.secrets {
-                findings.extend(secrets::scan(&normal));
+                findings.extend(secrets::scan(&normal, &peek::runs(normal.text())));
             }
             if self.kinds.egress {
                 findings.extend(egress::scan(&normal, &self.allowed));
@@ -93,7 +96,11 @@ impl Engine {
         if depth >= DEPTH {
             return;
         }
-        layers.extend(peek::layers(normal.text()));
+        if normal.is_plain() {
+            layers.extend(peek::layers(normal.text(), &runs));
+        } else {
+            layers.extend(peek::layers(normal.text(), &peek::runs(normal.text())));
+        }
         for layer in layers {
             let Some(left) = budget.checked_sub(layer.text.len()) else { continue };
             *budget = left;

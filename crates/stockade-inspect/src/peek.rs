@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 /// Shortest run of base64 or hexadecimal digits worth a look.
-const SHORTEST_RUN: usize = 20;
+const SHORTEST_RUN: usize = 22;
 /// Longest run decoded at once.
 const LONGEST_RUN: usize = 16 * 1024;
 /// Fewest escapes in a line that make it an encoded line.
@@ -55,30 +55,21 @@ impl Encoding {
 }
 
 /// Every layer in `text`, in order of encoding and position.
-pub(crate) fn layers(text: &[u8]) -> Vec<Layer> {
+pub(crate) fn layers(text: &[u8], runs: &[Range<usize>]) -> Vec<Layer> {
     let mut found = Vec::new();
-    digit_runs(text, &mut found);
+    digit_runs(text, runs, &mut found);
     spaced_hex(text, &mut found);
     spaced_binary(text, &mut found);
-    for (sign, encoding) in [
-        (b'%', Encoding::Percent),
-        (b'\\', Encoding::Backslash),
-        (b'=', Encoding::QuotedPrintable),
-    ] {
-        // Counting a byte is vectorised: almost free where the encoding does not occur.
-        if text.iter().filter(|byte| **byte == sign).count() >= FEWEST_ESCAPES {
-            escaped_lines(text, sign, encoding, &mut found);
-        }
-    }
+    escaped_lines(text, &mut found);
     found
 }
 
 /// Layers in runs of base64 or hexadecimal digits, wrapped ones joined.
-fn digit_runs(text: &[u8], found: &mut Vec<Layer>) {
+fn digit_runs(text: &[u8], runs: &[Range<usize>], found: &mut Vec<Layer>) {
     let mut done = 0;
-    runs(text, |run| {
+    for run in runs {
         if run.start < done {
-            return;
+            continue;
         }
         let mut end = run.end;
         // Wrapped base64: lines of the same width, then a last shorter one.
@@ -108,70 +99,153 @@ fn digit_runs(text: &[u8], found: &mut Vec<Layer>) {
             done = source.end;
             found.push(Layer { encoding, source, text: decoded });
         }
-    });
-}
-
-/// Calls `visit` for every run of [`SHORTEST_RUN`] or more base64 digits.
-///
-/// Looks at every twentieth byte only: no run of that length can hide between two of them.
-pub(crate) fn runs(text: &[u8], mut visit: impl FnMut(Range<usize>)) {
-    let mut at = SHORTEST_RUN - 1;
-    while let Some(byte) = text.get(at) {
-        if !is_digit(*byte) {
-            at += SHORTEST_RUN;
-            continue;
-        }
-        let before = text.get(..at).unwrap_or_default().iter().rev();
-        let start = at - before.take(SHORTEST_RUN).take_while(|b| is_digit(**b)).count();
-        let end = at + count_digits(text, at);
-        if end - start >= SHORTEST_RUN {
-            visit(start..end);
-        }
-        at = end + SHORTEST_RUN;
     }
 }
 
+/// Every run of [`SHORTEST_RUN`] or more base64 digits.
+///
+/// Reads each window of that width from its end: a byte that is no digit rules out every run
+/// across it, so that most of a text is never looked at.
+pub(crate) fn runs(text: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    while let Some(window) = text.get(start..start + SHORTEST_RUN) {
+        match window.iter().rposition(|byte| !DIGITS[usize::from(*byte)]) {
+            Some(at) => start += at + 1,
+            None => {
+                let end = start + count_digits(text, start);
+                found.push(start..end);
+                start = end + 1;
+            }
+        }
+    }
+    found
+}
+
+const DIGITS: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = is_digit(byte);
+        byte += 1;
+    }
+    table
+};
+
 fn count_digits(text: &[u8], at: usize) -> usize {
-    text.get(at..).unwrap_or_default().iter().take(LONGEST_RUN).take_while(|b| is_digit(**b)).count()
+    let rest = text.get(at..).unwrap_or_default();
+    let rest = rest.get(..rest.len().min(LONGEST_RUN)).unwrap_or_default();
+    rest.iter().position(|byte| !DIGITS[usize::from(*byte)]).unwrap_or(rest.len())
 }
 
 fn decode_digits(run: &[u8]) -> Option<(Encoding, Vec<u8>)> {
     if run.len() >= 24 && run.iter().all(u8::is_ascii_hexdigit) {
         return decode_hex(run.iter().copied()).map(|text| (Encoding::Hex, text));
     }
-    // A cheap look at the first bytes settles hashes and binary data.
-    let head = base64(run.get(..run.len().min(20))?)?;
-    if !head.iter().take(12).all(|byte| is_texty(*byte)) {
+    if !starts_readable(run) {
         return None;
     }
     let text = base64(run)?;
     is_readable(&text).then_some((Encoding::Base64, text))
 }
 
-/// Pairs of hexadecimal digits with one separator: `69 67 6e`, `0x69,0x67`.
+/// A cheap look at the first twelve bytes, which settles hashes, identifiers and binary data.
+fn starts_readable(run: &[u8]) -> bool {
+    let mut head = [0; 12];
+    let (quads, _) = run.as_chunks::<4>();
+    for (quad, out) in quads.iter().zip(head.chunks_exact_mut(3)) {
+        let bits = quad.iter().fold(0, |bits: u32, digit| bits << 6 | u32::from(VALUES[usize::from(*digit)]));
+        let [_, first, second, third] = bits.to_be_bytes();
+        if [first, second, third].iter().any(|byte| !is_texty(*byte)) {
+            return false;
+        }
+        out.copy_from_slice(&[first, second, third]);
+    }
+    match std::str::from_utf8(&head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
+    }
+}
+
+/// The value of each base64 digit in either alphabet.
+const VALUES: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    table
+};
+
+/// Pairs of hexadecimal digits with one separator: `69 67 6e`, `69:67:6e`.
 fn spaced_hex(text: &[u8], found: &mut Vec<Layer>) {
+    const PAIRS: usize = 12;
+    // A run is 35 bytes at least, so one sample in twelve can't miss it.
     let mut at = 0;
-    while let Some(window) = text.get(at..at + 3) {
-        let [high, low, gap] = window else { return };
-        if !(matches!(gap, b' ' | b':' | b',' | b'-') && high.is_ascii_hexdigit() && low.is_ascii_hexdigit()) {
-            at += 1;
+    while let Some(sample) = text.get(at..at + 6) {
+        // Branch-free: text has blanks everywhere, and a wrong guess costs more than the tests.
+        let gap = |at: usize| is_gap(sample[at]);
+        let hex = |at: usize| HEX[usize::from(sample[at])];
+        let looks_paired = gap(0) & hex(1) & hex(2) & (sample[3] == sample[0])
+            | gap(1) & hex(2) & hex(3) & (sample[4] == sample[1])
+            | gap(2) & hex(3) & hex(4) & (sample[5] == sample[2]);
+        if !looks_paired {
+            at += PAIRS;
             continue;
         }
-        let run = text.get(at..).unwrap_or_default();
-        let pairs = run
-            .chunks(3)
-            .take(LONGEST_RUN / 3)
-            .take_while(|pair| pair.len() >= 2 && pair.iter().take(2).all(u8::is_ascii_hexdigit) && pair.get(2).is_none_or(|next| next == gap || !next.is_ascii_alphanumeric()))
-            .count();
-        let length = (pairs * 3).min(run.len());
-        if pairs >= 12 {
-            let digits = run.get(..length).unwrap_or_default().chunks(3).flat_map(|pair| pair.iter().take(2)).copied();
+        let back = text.get(..at).unwrap_or_default().iter().rev().take(2 * PAIRS);
+        let first = at - back.take_while(|b| b.is_ascii_hexdigit() || is_gap(**b)).count();
+        let Some(run) = (first..first + 3).find_map(|start| pairs(text, start)) else {
+            at += PAIRS;
+            continue;
+        };
+        at = (run.end + 1).max(at + PAIRS);
+        if run.len() >= PAIRS * 3 - 1 {
+            let digits = text.get(run.clone()).unwrap_or_default().chunks(3);
+            let digits = digits.flat_map(|pair| pair.iter().take(2)).copied();
             if let Some(decoded) = decode_hex(digits) {
-                found.push(Layer { encoding: Encoding::Hex, source: at..at + length, text: decoded });
+                found.push(Layer { encoding: Encoding::Hex, source: run, text: decoded });
             }
         }
-        at += length.max(1);
     }
+}
+
+const HEX: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_hexdigit();
+        byte += 1;
+    }
+    table
+};
+
+const fn is_gap(byte: u8) -> bool {
+    matches!(byte, b' ' | b':' | b',' | b'-')
+}
+
+/// The run of pairs with one and the same separator that starts here, of two pairs at least.
+fn pairs(text: &[u8], start: usize) -> Option<Range<usize>> {
+    let rest = text.get(start..)?;
+    let gap = *rest.get(2).filter(|gap| is_gap(**gap))?;
+    let count = rest
+        .chunks(3)
+        .take(LONGEST_RUN / 3)
+        .take_while(|pair| pair.len() >= 2 && pair.iter().take(2).all(u8::is_ascii_hexdigit))
+        .position(|pair| pair.get(2) != Some(&gap));
+    let count = match count {
+        Some(last) => last + 1,
+        None => rest.chunks(3).take(LONGEST_RUN / 3).take_while(|pair| pair.len() >= 2 && pair.iter().take(2).all(u8::is_ascii_hexdigit)).count(),
+    };
+    (count >= 2).then(|| start..start + (count * 3 - 1).min(rest.len()))
 }
 
 /// Octets of binary digits with one blank between: `01101001 01100111`.
@@ -195,24 +269,37 @@ fn spaced_binary(text: &[u8], found: &mut Vec<Layer>) {
 }
 
 fn runs_of_octets(text: &[u8], mut visit: impl FnMut(Range<usize>)) {
-    let is_octet = |at: usize| {
-        text.get(at..at + 8).is_some_and(|octet| octet.iter().all(|b| matches!(b, b'0' | b'1')))
-    };
-    // Nine bytes repeat, so every ninth byte of a run is the same place within an octet.
+    const SHORTEST: usize = 8 * 9 - 1;
+    let is_bit = |at: usize| matches!(text.get(at), Some(b'0' | b'1'));
+    let is_octet = |at: usize| (at..at + 8).all(is_bit);
+    // One sample in thirty-two can't miss a run of this length.
     let mut at = 0;
-    while at + 8 <= text.len() {
-        if !matches!(text.get(at + 7), Some(b'0' | b'1')) || !is_octet(at) {
-            at += 1;
+    while at < text.len() {
+        // Two neighbours can't both be blanks. Nine bytes hold eight bits and one blank.
+        if !is_bit(at) & !is_bit(at + 1) {
+            at += 32;
             continue;
         }
-        let mut end = at + 8;
-        while text.get(end) == Some(&b' ') && is_octet(end + 1) && end - at < LONGEST_RUN {
+        let bits = (at..at + 9).take_while(|at| is_bit(*at)).count();
+        let more = (at + bits + 1..at + 9).all(is_bit);
+        if !more || (bits < 9 && text.get(at + bits) != Some(&b' ')) {
+            at += 32;
+            continue;
+        }
+        let back = text.get(..at).unwrap_or_default().iter().rev().take(64);
+        let first = at - back.take_while(|b| matches!(b, b'0' | b'1' | b' ')).count();
+        let Some(start) = (first..first + 9).find(|start| is_octet(*start) && text.get(start + 8) == Some(&b' ')) else {
+            at += 32;
+            continue;
+        };
+        let mut end = start + 8;
+        while text.get(end) == Some(&b' ') && is_octet(end + 1) && end - start < LONGEST_RUN {
             end += 9;
         }
-        if end - at >= 8 * 9 {
-            visit(at..end);
+        if end - start >= SHORTEST {
+            visit(start..end);
         }
-        at = end;
+        at = end.max(at + 32);
     }
 }
 
@@ -224,19 +311,36 @@ fn decode_hex(digits: impl Iterator<Item = u8>) -> Option<Vec<u8>> {
 }
 
 /// Lines with several escapes of one kind, decoded as a whole.
-fn escaped_lines(text: &[u8], sign: u8, encoding: Encoding, found: &mut Vec<Layer>) {
-    let mut start = 0;
-    for line in text.split_inclusive(|byte| *byte == b'\n') {
-        let source = start..start + line.len();
-        start = source.end;
-        let line = line.get(..line.len().min(LONGEST_RUN)).unwrap_or_default();
-        if line.iter().filter(|byte| **byte == sign).count() < FEWEST_ESCAPES {
+fn escaped_lines(text: &[u8], found: &mut Vec<Layer>) {
+    let mut done = 0;
+    for at in memchr::memchr3_iter(b'%', b'\\', b'=', text) {
+        if at < done || escape_at(text, at).is_none() {
             continue;
         }
-        let (decoded, escapes) = unescape(line, encoding);
-        if escapes >= FEWEST_ESCAPES && is_readable(&decoded) {
-            found.push(Layer { encoding, source, text: decoded });
+        let start = memchr::memrchr(b'\n', text.get(..at).unwrap_or_default()).map_or(0, |before| before + 1);
+        let rest = text.get(at..).unwrap_or_default();
+        let end = memchr::memchr(b'\n', rest).map_or(text.len(), |after| at + after + 1);
+        done = end;
+        let source = start..end.min(start + LONGEST_RUN);
+        let line = text.get(source.clone()).unwrap_or_default();
+        for encoding in [Encoding::Percent, Encoding::Backslash, Encoding::QuotedPrintable] {
+            let (decoded, escapes) = unescape(line, encoding);
+            if escapes >= FEWEST_ESCAPES && is_readable(&decoded) {
+                found.push(Layer { encoding, source: source.clone(), text: decoded });
+            }
         }
+    }
+}
+
+/// The encoding of the escape that stands at `at`, if one does.
+fn escape_at(text: &[u8], at: usize) -> Option<Encoding> {
+    let rest = text.get(at + 1..)?;
+    match text.get(at)? {
+        b'%' => hex_pair(rest).map(|_| Encoding::Percent),
+        // Quoted-printable has capitals only (RFC 2045); `=ab` is an assignment.
+        b'=' if !rest.iter().take(2).any(u8::is_ascii_lowercase) => hex_pair(rest).map(|_| Encoding::QuotedPrintable),
+        b'\\' => backslash(rest).map(|_| Encoding::Backslash),
+        _ => None,
     }
 }
 
@@ -247,10 +351,10 @@ fn unescape(line: &[u8], encoding: Encoding) -> (Vec<u8>, usize) {
     while let Some(byte) = line.get(at) {
         let rest = line.get(at + 1..).unwrap_or_default();
         let decoded = match (encoding, byte) {
-            (Encoding::Percent, b'%') | (Encoding::QuotedPrintable, b'=') => {
-                hex_pair(rest).map(|value| (vec![value], 3))
-            }
             (Encoding::Backslash, b'\\') => backslash(rest),
+            (Encoding::Percent, b'%') | (Encoding::QuotedPrintable, b'=') => {
+                escape_at(line, at).and_then(|_| hex_pair(rest)).map(|value| (vec![value], 3))
+            }
             _ => None,
         };
         if let Some((bytes, length)) = decoded {
@@ -321,12 +425,8 @@ pub(crate) fn base64(text: &[u8]) -> Option<Vec<u8>> {
     let mut held = 0;
     for byte in text {
         let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
             b'=' | b'\r' | b'\n' => continue,
+            digit if is_digit(*digit) => VALUES[usize::from(*digit)],
             _ => return None,
         };
         bits = bits << 6 | u32::from(value);
@@ -374,7 +474,7 @@ mod tests {
     use super::*;
 
     fn decoded(text: &str) -> Vec<(Encoding, String)> {
-        layers(text.as_bytes())
+        layers(text.as_bytes(), &runs(text.as_bytes()))
             .into_iter()
             .map(|layer| (layer.encoding, String::from_utf8_lossy(&layer.text).into_owned()))
             .collect()
@@ -401,7 +501,7 @@ mod tests {
     fn wrapped_base64_is_one_layer() {
         let line = "QSBsb25nIGxpbmUgb2YgdGV4dCB0aGF0IGlzIHdyYXBwZWQgYXQgc2l4dHktZm91";
         let text = format!("{line}\n{line}\nQSBsb25n\nrest");
-        let found = layers(text.as_bytes());
+        let found = layers(text.as_bytes(), &runs(text.as_bytes()));
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].source, 0..line.len() * 2 + 10);
     }

@@ -34,8 +34,8 @@ const SHELLS: [&str; 22] = [
 ];
 
 /// Wiring the shell to the connection.
-const WIRING: [&str; 24] = [
-    "dup2", "fileno", "recv", "receive", ".gets", "gets(", "getline", "getInputStream", "getOutputStream", "stdin", "StandardInput", "StandardOutput", "<&3", "0>&1", ">&", ".pipe(", "read_line", "readline", "to_i",
+const WIRING: [&str; 25] = [
+    "dup2", "Dup2", "fileno", "recv", "receive", ".gets", "gets(", "getline", "getInputStream", "getOutputStream", "stdin", "StandardInput", "StandardOutput", "<&3", "0>&1", ">&", ".pipe(", "read_line", "readline", "to_i",
     "popen", "proc_open", "os.system", "STDIN", "GetStream",
 ];
 
@@ -56,7 +56,9 @@ pub(super) fn assess(code: &str) -> Option<Outflow> {
         return None;
     }
     let hosts = hosts(code);
-    if socket && any(&SHELLS) && any(&WIRING) {
+    // awk has no shell to name: it pipes what it reads from the connection into a command.
+    let awk = code.contains("/inet/") && code.matches("getline").count() >= 2;
+    if awk || socket && any(&SHELLS) && any(&WIRING) {
         return Some(Outflow { rule: "egress.reverse-shell", act: "a program", hosts, data: Data::None, manner: Manner::Shell, wary: true });
     }
     let read = if any(&ENVIRONMENT) {

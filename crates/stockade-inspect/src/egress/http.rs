@@ -102,7 +102,11 @@ pub(super) fn browser(script: &Script, words: &[Word]) -> Option<Outflow> {
     for word in words.iter().filter(|word| word.text.contains("://")) {
         request.url(script, word);
     }
-    request.outflow("egress.browser", "a browser")
+    let mut outflow = request.outflow("egress.browser", "a browser")?;
+    if outflow.manner == Manner::Contact {
+        outflow.manner = Manner::Session;
+    }
+    Some(outflow)
 }
 
 #[derive(Default)]

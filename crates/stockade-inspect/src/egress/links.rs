@@ -9,18 +9,15 @@ use std::ops::Range;
 use super::outflow::{Manner, Outflow};
 use super::sensitive::Data;
 use crate::hosts::{HostList, Standing, host_of, standing};
-use crate::trigger::Triggers;
 
-const LITERALS: [&str; 4] = ["](http", "<img", "src=\"http", "]: http"];
-
-static LINKS: Triggers<{ LITERALS.len() }> = Triggers::new(&LITERALS);
+/// What begins a link.
+pub(super) const LITERALS: [&str; 4] = ["](http", "<img", "src=\"http", "]: http"];
 
 /// Longest address looked at.
 const LONGEST: usize = 2048;
 
-/// Adds the links that carry data.
-pub(super) fn scan(text: &[u8], allowed: &HostList, found: &mut Vec<(Range<usize>, Outflow)>) {
-    LINKS.scan(text, |at, _| {
+/// Adds the link at `at` if it carries data.
+pub(super) fn at(text: &[u8], at: usize, allowed: &HostList, found: &mut Vec<(Range<usize>, Outflow)>) {
         let rest = text.get(at..(at + LONGEST).min(text.len())).unwrap_or_default();
         let Some(scheme) = rest.windows(4).take(64).position(|window| window.eq_ignore_ascii_case(b"http")) else { return };
         let start = at + scheme;
@@ -42,7 +39,6 @@ pub(super) fn scan(text: &[u8], allowed: &HostList, found: &mut Vec<(Range<usize
             wary: true,
         };
         found.push((start..start + length, outflow));
-    });
 }
 
 fn carries(url: &str, host: &str, image: bool) -> bool {

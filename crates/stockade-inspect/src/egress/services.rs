@@ -185,7 +185,9 @@ pub(super) fn tunnel(words: &[Word], name: &str) -> Option<Outflow> {
         "frpc" | "gost" | "iodine" | "dnscat" | "dnscat2" => !words.is_empty(),
         _ => false,
     };
-    opens.then(|| Outflow { rule: "egress.tunnel", act: "a tunnel", hosts: Vec::new(), data: Data::None, manner: Manner::Tunnel, wary: false })
+    // These are run by hand against one's own server as often as not.
+    let manner = if matches!(name, "bore" | "chisel" | "frpc" | "gost") { Manner::Publish } else { Manner::Tunnel };
+    opens.then(|| Outflow { rule: "egress.tunnel", act: "a tunnel", hosts: Vec::new(), data: Data::None, manner, wary: false })
 }
 
 /// Programs that were not made for sending but do: whois, finger, tar over ssh, lp, sshfs.

@@ -11,6 +11,9 @@ const REACH: usize = 800;
 
 /// Adds a signal for each one that stands in hidden markup.
 pub(super) fn signals(text: &[u8], found: &mut Vec<Signal>) {
+    if found.is_empty() || !MARKS.iter().any(|mark| memchr::memmem::find(text, mark).is_some()) {
+        return;
+    }
     let hidden: Vec<Signal> = found
         .iter()
         .filter(|signal| is_hidden(text, signal.bytes.start))
@@ -26,6 +29,9 @@ fn is_hidden(text: &[u8], at: usize) -> bool {
         || open(before, b"[comment]:", b"\n")
         || STYLES.iter().any(|style| last(before, style).is_some_and(|style| element_is_open(before, style)))
 }
+
+/// Without one of these, nothing can be hidden.
+const MARKS: [&[u8]; 4] = [b"<!--", b"[//]: #", b"[comment]:", b"style="];
 
 const STYLES: [&[u8]; 10] = [
     b"display:none",

@@ -13,6 +13,9 @@ const SPLIT_WORDS: usize = 3;
 
 /// Reports what normalisation took out of the view.
 pub(crate) fn scan(view: &View<'_>, hidden: &[Hidden], findings: &mut Vec<Finding>) {
+    if hidden.is_empty() {
+        return;
+    }
     let splits = hidden.iter().filter(|run| splits_word(run)).count();
     let rtl = view.text().windows(2).any(|pair| matches!(pair, [0xd6..=0xdb, 0x80..=0xbf]));
     for run in hidden {

@@ -90,15 +90,15 @@ impl Lexicon {
             backwards = backwards.push(bytes[end - 1 - (at - start)]);
             at += 1;
         }
-        self = self.insert(plain, class, flag);
+        self = self.insert(plain.finish(), class, flag);
         if flag == 0 && class & DISGUISE != 0 && end - start >= 5 {
-            self = self.insert(rotated, ROT13, 0);
-            self = self.insert(backwards, REVERSED, 0);
+            self = self.insert(rotated.finish(), ROT13, 0);
+            self = self.insert(backwards.finish(), REVERSED, 0);
         }
         self
     }
 
-    const fn insert(mut self, hash: Hasher, class: Class, flag: Class) -> Self {
+    const fn insert(mut self, hash: Hash, class: Class, flag: Class) -> Self {
         let key = hash.key();
         self.filter[hash.filter() >> 6] |= 1 << (hash.filter() & 63);
         let mut slot = hash.slot();
@@ -115,6 +115,7 @@ impl Lexicon {
     /// The classes of a word, 0 for one that no rule knows.
     #[inline]
     pub(super) fn classes(&self, hash: Hasher) -> Class {
+        let hash = hash.finish();
         let bit = hash.filter();
         if self.filter[bit >> 6] >> (bit & 63) & 1 == 0 {
             return 0;
@@ -131,19 +132,31 @@ impl Lexicon {
     }
 }
 
-/// A hash of a word, fed with lower-case bytes (FNV-1a, 64 bits).
+/// A hash of a word, fed with lower-case bytes.
+///
+/// Bytes are gathered eight at a time, so that the multiplication is not waited for at each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hasher(u64);
+pub(super) struct Hasher {
+    mixed: u64,
+    gathered: u64,
+    length: u32,
+}
 
 impl Hasher {
     pub(super) const fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
+        Self { mixed: 0, gathered: 0, length: 0 }
     }
 
     #[must_use]
     #[inline]
-    pub(super) const fn push(self, byte: u8) -> Self {
-        Self((self.0 ^ byte as u64).wrapping_mul(0x0100_0000_01b3))
+    pub(super) const fn push(mut self, byte: u8) -> Self {
+        self.gathered = self.gathered << 8 | byte as u64;
+        self.length += 1;
+        if self.length & 7 == 0 {
+            self.mixed = mix(self.mixed ^ self.gathered);
+            self.gathered = 0;
+        }
+        self
     }
 
     pub(super) const fn of(word: &[u8]) -> Self {
@@ -156,6 +169,22 @@ impl Hasher {
         hash
     }
 
+    #[inline]
+    pub(super) const fn finish(self) -> Hash {
+        Hash(mix(mix(self.mixed ^ self.gathered) ^ self.length as u64))
+    }
+}
+
+const fn mix(value: u64) -> u64 {
+    let product = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    product ^ product >> 29
+}
+
+/// A finished hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hash(u64);
+
+impl Hash {
     /// Never 0, which marks an empty slot.
     const fn key(self) -> u32 {
         (self.0 >> 32) as u32 | 1

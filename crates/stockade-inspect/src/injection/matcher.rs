@@ -20,37 +20,90 @@ pub(super) struct Signal {
 /// Known words looked at after the first of a sequence.
 const HORIZON: usize = 32;
 
-/// The union of what sequences may begin with.
-const FIRST: Class = {
-    let mut first = 0;
-    let mut at = 0;
-    while at < RULES.len() {
-        first |= RULES[at].steps[0].any;
-        at += 1;
+/// A set of rules by number.
+type RuleSet = [u64; RULES.len().div_ceil(64)];
+
+/// For each bit of a class, the rules that a word of it may begin.
+static BEGINS: [RuleSet; 128] = {
+    let mut table = [[0; RULES.len().div_ceil(64)]; 128];
+    let mut bit = 0;
+    while bit < 128 {
+        let mut rule = 0;
+        while rule < RULES.len() {
+            if RULES[rule].steps[0].any >> bit & 1 == 1 {
+                table[bit][rule / 64] |= 1 << (rule % 64);
+            }
+            rule += 1;
+        }
+        bit += 1;
     }
-    first
+    table
 };
 
 /// Every sequence in the words, at most one for each rule and first word.
 pub(super) fn signals(words: &[Word]) -> Vec<Signal> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
-        if !word.has(FIRST) {
+        let rules = begun_by(word.classes);
+        if rules.iter().all(|set| *set == 0) {
             continue;
         }
         let ahead = words.get(at + 1..words.len().min(at + 1 + HORIZON)).unwrap_or_default();
-        for rule in RULES {
-            if let Some(last) = sequence(rule, *word, ahead) {
-                found.push(Signal {
-                    rule,
-                    weight: rule.weight,
-                    words: word.index..last.index + 1,
-                    bytes: word.range().start..last.range().end,
-                });
+        let near = ahead
+            .iter()
+            .take_while(|next| next.index - word.index <= REACH)
+            .fold(0, |near, next| near | next.classes);
+        for (part, set) in rules.iter().enumerate() {
+            let mut left = *set;
+            while left != 0 {
+                let number = part * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let Some(rule) = RULES.get(number) else { continue };
+                let possible = rule.steps.iter().skip(1).all(|step| step.any & near != 0);
+                if possible && let Some(last) = sequence(rule, *word, ahead) {
+                    found.push(Signal {
+                        rule,
+                        weight: rule.weight,
+                        words: word.index..last.index + 1,
+                        bytes: word.range().start..last.range().end,
+                    });
+                }
             }
         }
     }
     found
+}
+
+/// No sequence is longer than this many words.
+const REACH: u32 = {
+    let mut longest = 0;
+    let mut rule = 0;
+    while rule < RULES.len() {
+        let mut length = 0;
+        let mut step = 1;
+        while step < RULES[rule].steps.len() {
+            length += RULES[rule].steps[step].gap + 1;
+            step += 1;
+        }
+        if length > longest {
+            longest = length;
+        }
+        rule += 1;
+    }
+    longest
+};
+
+fn begun_by(classes: Class) -> RuleSet {
+    let mut rules = RuleSet::default();
+    let mut left = classes;
+    while left != 0 {
+        let bit = left.trailing_zeros() as usize;
+        left &= left - 1;
+        for (rules, more) in rules.iter_mut().zip(&BEGINS[bit]) {
+            *rules |= more;
+        }
+    }
+    rules
 }
 
 /// The last word of the shortest match that begins with `first`.

@@ -54,6 +54,19 @@ const KINDS: [u8; 256] = {
     table
 };
 
+/// ASCII letters and digits in lower case, 0 for all else.
+const LETTERS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        if byte.is_ascii_alphanumeric() {
+            table[byte as usize] = byte.to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    table
+};
+
 /// Reads the words of a text.
 pub(super) fn read(text: &[u8]) -> Vec<Word> {
     let mut reader = Reader { text, words: Vec::new(), index: 0, fresh: START, letters: 0 };
@@ -75,6 +88,10 @@ impl Reader<'_> {
     fn run(&mut self) {
         let mut at = 0;
         while let Some(byte) = self.text.get(at) {
+            if *byte == b' ' {
+                at += 1;
+                continue;
+            }
             at = match KINDS[usize::from(*byte)] {
                 LETTER => self.word(at),
                 WIDE => self.wide(at),
@@ -168,9 +185,17 @@ impl Reader<'_> {
         let mut hash = Hasher::new();
         let mut at = start;
         let mut code = false;
-        while let Some(byte) = self.text.get(at) {
+        loop {
+            for byte in self.text.get(at..).unwrap_or_default() {
+                let lower = LETTERS[usize::from(*byte)];
+                if lower == 0 {
+                    break;
+                }
+                hash = hash.push(lower);
+                at += 1;
+            }
+            let Some(byte) = self.text.get(at) else { break };
             match KINDS[usize::from(*byte)] {
-                LETTER => hash = hash.push(byte.to_ascii_lowercase()),
                 // `don't` is one word, `some_name` an identifier, `'word'` a quoted word.
                 JOIN if self.text.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) => code |= *byte == b'_',
                 WIDE => return self.mixed(start),

@@ -46,12 +46,9 @@ pub(crate) fn normalize<'a>(input: &'a View<'a>) -> (View<'a>, Vec<Hidden>) {
     let text = input.text();
     let mut writer = Writer::new(text);
     let mut at = 0;
-    while let Some(byte) = text.get(at) {
-        if PLAIN[usize::from(*byte)] {
-            at += 1;
-            continue;
-        }
-        at = match byte {
+    while let Some(length) = text.get(at..).and_then(|rest| rest.iter().position(|byte| !PLAIN[usize::from(*byte)])) {
+        at += length;
+        at = match text.get(at).copied().unwrap_or_default() {
             b'&' => writer.entity(at),
             b'<' | b'*' => writer.markup(at),
             0x08 => writer.overstrike(at),
@@ -100,7 +97,7 @@ impl<'a> Writer<'a> {
 
     fn finish(mut self, input: &'a View<'a>) -> (View<'a>, Vec<Hidden>) {
         if !self.changed {
-            return (View::borrowed(input.text(), input.map().clone()), self.hidden);
+            return (input.clone_borrowed(), self.hidden);
         }
         self.flush(self.source.len());
         (View::rewritten(self.out, self.pieces, input.map().clone()), self.hidden)

@@ -23,11 +23,6 @@ impl<'a> View<'a> {
         Self { text: Cow::Owned(text), map: Map::Pieces { pieces, parent: Box::new(parent) } }
     }
 
-    /// The same view with its text borrowed from another place of equal content.
-    pub(super) fn borrowed(text: &'a [u8], map: Map) -> Self {
-        Self { text: Cow::Borrowed(text), map }
-    }
-
     /// A view of what a part of this view decodes to.
     pub(crate) fn decoded(&self, source: Range<usize>, text: Vec<u8>) -> View<'static> {
         let length = text.len();
@@ -35,6 +30,11 @@ impl<'a> View<'a> {
             text: Cow::Owned(text),
             map: Map::Stretched { source: self.span(source), length },
         }
+    }
+
+    /// The same view, its text not copied.
+    pub(crate) fn clone_borrowed(&self) -> View<'_> {
+        View { text: Cow::Borrowed(&self.text), map: self.map.clone() }
     }
 
     pub(crate) fn text(&self) -> &[u8] {

@@ -11,6 +11,8 @@ mod name;
 mod shape;
 mod tokens;
 
+use std::ops::Range;
+
 use custom::{CUSTOM, Match};
 use name::Promise;
 use shape::{is_example, is_filler};
@@ -18,7 +20,6 @@ use tokens::{Check, TOKENS, Token};
 
 use crate::finding::{Finding, FindingType, ThreatLevel};
 use crate::normalize::View;
-use crate::peek;
 use crate::redact;
 use crate::trigger::Triggers;
 
@@ -52,7 +53,7 @@ const LITERALS: [&str; tokens::COUNT + CUSTOM.len() + KEYWORDS.len()] = {
 static TRIGGERS: Triggers<{ LITERALS.len() }> = Triggers::new(&LITERALS);
 
 /// Every secret in the view.
-pub(crate) fn scan(view: &View<'_>) -> Vec<Finding> {
+pub(crate) fn scan(view: &View<'_>, runs: &[Range<usize>]) -> Vec<Finding> {
     let text = view.text();
     let mut matches = Vec::new();
     let mut assigned_until = 0;
@@ -69,7 +70,7 @@ pub(crate) fn scan(view: &View<'_>) -> Vec<Finding> {
             matches.push(assigned(found));
         }
     });
-    peek::runs(text, |run| matches.extend(custom::in_run(text, run)));
+    matches.extend(runs.iter().filter_map(|run| custom::in_run(text, run.clone())));
     keep_best(matches).into_iter().map(|found| finding(view, &found)).collect()
 }
 
