@@ -6,7 +6,8 @@ use std::process::ExitCode;
 #[cfg(target_os = "linux")]
 fn main() -> ExitCode {
     if !stockade_linux::helper::is_requested() {
-        return ExitCode::from(2);
+        let tried = stockade_linux::probe::dispatch(std::env::args_os());
+        return ExitCode::from(tried.unwrap_or(2));
     }
     u8::try_from(stockade_linux::helper::main()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

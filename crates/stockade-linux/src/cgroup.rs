@@ -42,10 +42,26 @@ impl Entered<'_> {
                 // but the next run, which finds the directory.
                 let _ = join(parent.as_path());
             }
-            let _ = fs::remove_dir(&group.path);
+            remove_when_empty(group.path.as_path());
         }
     }
 }
+
+/// The dead leave their group only when the kernel has finished with them, a moment after they
+/// were reaped.
+fn remove_when_empty(group: &std::path::Path) {
+    for _ in 0..REMOVAL_ATTEMPTS {
+        match fs::remove_dir(group) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                std::thread::sleep(REMOVAL_PAUSE);
+            }
+            _ => return,
+        }
+    }
+}
+
+const REMOVAL_ATTEMPTS: u32 = 500;
+const REMOVAL_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
 
 fn join(group: &std::path::Path) -> io::Result<()> {
     fs::write(group.join("cgroup.procs"), "0")

@@ -1,25 +1,33 @@
 //! What the helper and the launcher tell each other: one message, one `SOCK_SEQPACKET` packet.
 
+use std::ffi::OsStr;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
+use crate::mediator::{Denial, Operation};
 use crate::stage::{Failure, take};
 
 /// From the helper to the launcher.
 #[derive(Debug)]
 pub(crate) enum Report {
+    /// The mediator refused something.
+    Denied(Denial),
     /// The command has ended with this wait status.
     Exited(i32),
     /// A step failed; nothing of the command has run.
     Failed(Failure),
     /// The command was executed.
     Started,
+    /// The command was stopped, as by Ctrl-Z.
+    Stopped,
     /// The launcher's end of the command's terminal.
     Terminal(OwnedFd),
     /// What the sandbox used in all; the last message.
@@ -35,6 +43,8 @@ const FAILED: u8 = 2;
 const STARTED: u8 = 3;
 const TERMINAL: u8 = 4;
 const USED: u8 = 5;
+const DENIED: u8 = 6;
+const STOPPED: u8 = 7;
 
 /// From the launcher to pid 1.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +76,10 @@ impl Report {
         let mut message = Vec::with_capacity(32);
         let mut fd = None;
         match self {
+            Self::Denied(denial) => {
+                message.push(DENIED);
+                encode_denial(denial, &mut message);
+            }
             Self::Exited(status) => {
                 message.push(EXITED);
                 message.extend(status.to_ne_bytes());
@@ -75,6 +89,7 @@ impl Report {
                 failure.encode(&mut message);
             }
             Self::Started => message.push(STARTED),
+            Self::Stopped => message.push(STOPPED),
             Self::Terminal(terminal) => {
                 message.push(TERMINAL);
                 fd = Some([terminal.as_fd()]);
@@ -135,9 +150,11 @@ impl Report {
     fn decode(message: &[u8], fd: Option<OwnedFd>) -> Option<Self> {
         let (tag, mut rest) = message.split_first()?;
         Some(match *tag {
+            DENIED => Self::Denied(decode_denial(rest)?),
             EXITED => Self::Exited(i32::from_ne_bytes(take(&mut rest)?)),
             FAILED => Self::Failed(Failure::decode(rest)?),
             STARTED => Self::Started,
+            STOPPED => Self::Stopped,
             TERMINAL => Self::Terminal(fd?),
             USED => Self::Used {
                 user_micros: u64::from_ne_bytes(take(&mut rest)?),
@@ -147,4 +164,41 @@ impl Report {
             _ => return None,
         })
     }
+}
+
+const NO_RULE: u32 = u32::MAX;
+
+fn encode_denial(denial: &Denial, message: &mut Vec<u8>) {
+    let rule = denial
+        .rule
+        .and_then(|rule| u32::try_from(rule).ok())
+        .unwrap_or(NO_RULE);
+    let program = denial.program.as_os_str().as_bytes();
+    let program = &program[..program.len().min(MAX_MESSAGE / 4)];
+    message.push(denial.operation as u8);
+    message.extend(denial.errno.to_ne_bytes());
+    message.extend(denial.pid.to_ne_bytes());
+    message.extend(rule.to_ne_bytes());
+    message.extend(u32::try_from(program.len()).unwrap_or(0).to_ne_bytes());
+    message.extend(program);
+    message.extend(denial.path.as_os_str().as_bytes());
+}
+
+fn decode_denial(mut rest: &[u8]) -> Option<Denial> {
+    let [operation] = take(&mut rest)?;
+    let errno = i32::from_ne_bytes(take(&mut rest)?);
+    let pid = i32::from_ne_bytes(take(&mut rest)?);
+    let rule = u32::from_ne_bytes(take(&mut rest)?);
+    let length = usize::try_from(u32::from_ne_bytes(take(&mut rest)?)).ok()?;
+    let (program, path) = rest.split_at_checked(length)?;
+    Some(Denial {
+        operation: Operation::from_code(operation)?,
+        path: PathBuf::from(OsStr::from_bytes(path)),
+        rule: (rule != NO_RULE)
+            .then(|| usize::try_from(rule).ok())
+            .flatten(),
+        errno,
+        pid,
+        program: PathBuf::from(OsStr::from_bytes(program)),
+    })
 }

@@ -8,13 +8,24 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde::{Deserialize, Serialize};
-use stockade_rules::AbsPath;
+use stockade_rules::{AbsPath, PathGlob, RuleSet};
+
+use crate::seccomp::FilterSpec;
 
 /// What one run does on Linux.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent yes-or-no facts of a printable plan"
+)]
 pub struct LinuxPlan {
     /// What to execute.
     pub command: Command,
+    /// Whether the sandbox has namespaces of its own. Without, there are no mounts, and Landlock,
+    /// the filter and the mediator hold everything.
+    pub own_namespaces: bool,
+    /// A directory of the run's own, made before it and removed after it; only without namespaces.
+    pub scratch: Option<AbsPath>,
     /// Whether the sandbox has a network namespace of its own, with only a loopback.
     pub own_network: bool,
     /// What the root directory is to begin with.
@@ -27,6 +38,10 @@ pub struct LinuxPlan {
     pub cgroup: Option<Cgroup>,
     /// Landlock rules over the finished view; none where the kernel has no Landlock.
     pub landlock: Option<Landlock>,
+    /// The system-call filter; its mediated calls go to `mediation`.
+    pub seccomp: FilterSpec,
+    /// What the mediator decides by; none where nothing is mediated.
+    pub mediation: Option<Mediation>,
     /// Whether the command may make user namespaces of its own.
     pub nested_namespaces: bool,
     /// Descriptors of the launcher that the command keeps, by number.
@@ -144,15 +159,32 @@ pub struct CgroupDir {
     pub settings: Vec<(String, String)>,
 }
 
-/// Landlock rules: everything may be read and executed, only these may be written.
+/// Landlock rules: what may be done below which paths; everything else is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landlock {
     /// The ABI that the kernel offers; rights beyond it are left out.
     pub abi: u32,
+    /// Paths below which directories may be listed.
+    pub listable: Vec<AbsPath>,
+    /// Paths below which everything may be read, listed and executed.
+    pub readable: Vec<AbsPath>,
     /// Paths, as seen inside, below which writing is allowed.
     pub writable: Vec<AbsPath>,
     /// Paths below which device ioctls are allowed (ABI 5).
     pub devices: Vec<AbsPath>,
+}
+
+/// What the mediator decides by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mediation {
+    /// Every rule about paths, as they are inside.
+    pub rules: RuleSet,
+    /// Sockets of the host that may be connected to.
+    pub unix_sockets: Vec<AbsPath>,
+    /// Directories that only this sandbox has: whatever socket is there was made inside.
+    pub private: Vec<AbsPath>,
+    /// Files that are git's configuration: protected, but judged by key when git replaces them.
+    pub git_configs: Vec<PathGlob>,
 }
 
 /// Bytes without NUL: an argument or an environment entry. Text in JSON where it is UTF-8.

@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::control::{Report, Request};
 use crate::helper;
+use crate::mediator::Denial;
 use crate::plan::LinuxPlan;
 use crate::stage::{Failure, Stage};
 use crate::sys;
@@ -28,6 +29,8 @@ pub struct Running {
     terminal: Option<OwnedFd>,
     exited: Option<i32>,
     used: Usage,
+    denials: Vec<Denial>,
+    stopped: bool,
 }
 
 /// How a sandbox ended.
@@ -74,6 +77,14 @@ pub enum SpawnError {
         /// Why.
         source: io::Error,
     },
+}
+
+/// A copy of a descriptor that this program inherited, for handing it on to a command.
+///
+/// # Errors
+/// If there is no such descriptor.
+pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
+    sys::process::inherited_descriptor(number)
 }
 
 /// Starts the command of `plan` in its sandbox and waits until it was executed.
@@ -132,6 +143,8 @@ pub fn spawn(
         terminal: None,
         exited: None,
         used: Usage::default(),
+        denials: Vec::new(),
+        stopped: false,
     };
     drop((helper_control, helper_life));
     running.await_start()?;
@@ -168,6 +181,7 @@ impl Running {
     /// If the socket fails.
     pub fn hear(&mut self) -> io::Result<bool> {
         match Report::receive(self.control.as_fd())? {
+            Some(Report::Denied(denial)) => self.denials.push(denial),
             Some(Report::Exited(status)) => self.exited = Some(status),
             Some(Report::Used {
                 user_micros,
@@ -181,10 +195,16 @@ impl Running {
                 };
             }
             Some(Report::Failed(_) | Report::Started) => {}
+            Some(Report::Stopped) => self.stopped = true,
             Some(Report::Terminal(terminal)) => self.terminal = Some(terminal),
             None => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Whether the command was stopped (Ctrl-Z) since this was last asked.
+    pub fn take_stopped(&mut self) -> bool {
+        std::mem::take(&mut self.stopped)
     }
 
     /// Becomes readable when [`Running::hear`] has something to hear.
@@ -195,6 +215,11 @@ impl Running {
     /// Becomes readable when the helper has ended.
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
+    }
+
+    /// What the mediator refused so far.
+    pub fn denials(&self) -> &[Denial] {
+        &self.denials
     }
 
     /// Passes a signal on to the command's process group.
@@ -215,7 +240,8 @@ impl Running {
                     while let Ok(true) = self.hear() {}
                     return Err(failure.into());
                 }
-                Some(Report::Exited(_) | Report::Used { .. }) => {}
+                Some(Report::Denied(denial)) => self.denials.push(denial),
+                Some(Report::Exited(_) | Report::Stopped | Report::Used { .. }) => {}
                 None => return Err(SpawnError::Lost),
             }
         }

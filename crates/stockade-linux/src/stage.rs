@@ -98,6 +98,8 @@ stages! {
     Execute = 35 => "execute the command",
     /// The program was not found on PATH.
     Find = 36 => "find the command",
+    /// The run's own directory for temporary files.
+    Scratch = 37 => "make the directory for temporary files",
 }
 
 /// A failed step, as it travels from the helper to the launcher.

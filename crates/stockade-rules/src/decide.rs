@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::path::AbsPath;
-use crate::rule::{Access, Kind, PathRule, Pattern, Rank, depth};
+use crate::rule::{Access, Kind, PathRule, Rank, depth};
 
 /// All path rules of one sandbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,18 +100,6 @@ impl RuleSet {
         Some(Grant::Add {
             access,
             path: path.clone(),
-        })
-    }
-
-    /// Whether some rule denies `kind` to something at or below `path`: such a path can't be
-    /// renamed away or removed as a whole without freeing what is protected.
-    pub fn protects_below(&self, kind: Kind, path: &AbsPath) -> bool {
-        self.rules.iter().any(|rule| {
-            rule.access.allows(kind) == Some(false)
-                && match &rule.pattern {
-                    Pattern::Subtree(root) => root.is_within(path),
-                    Pattern::Glob(_) => false,
-                }
         })
     }
 }

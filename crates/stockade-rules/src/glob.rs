@@ -171,10 +171,7 @@ impl PathGlob {
 
     /// Whether the pattern could match something strictly below `dir`.
     pub fn reaches_below(&self, dir: &AbsPath) -> bool {
-        let states = components(bytes(dir.as_path()))
-            .fold(self.skip_any_depth(1), |states, name| {
-                self.advance(states, name)
-            });
+        let states = self.positions_after(dir.as_path());
         let end = self.parts.len();
         states & !(1 << end) != 0
     }
@@ -193,6 +190,24 @@ impl PathGlob {
             }
         }
         self.skip_any_depth(next)
+    }
+
+    /// Where the matcher may stand after `path`: two paths with equal positions match the same
+    /// things below them.
+    pub(crate) fn positions_after(&self, path: &Path) -> u64 {
+        components(bytes(path)).fold(self.skip_any_depth(1), |states, name| {
+            self.advance(states, name)
+        })
+    }
+
+    /// The positions that only the last name of `path` brought about: with any other name in its
+    /// place the matcher would not stand there.
+    pub(crate) fn positions_by_name(&self, path: &Path) -> u64 {
+        // No pattern has this byte but through a wildcard.
+        let other = path.parent().map_or(0, |parent| {
+            self.advance(self.positions_after(parent), b"\0")
+        });
+        self.positions_after(path) & !other
     }
 
     /// `**` may stand for nothing: whoever stands before it may stand behind it.

@@ -12,6 +12,7 @@
 
 mod decide;
 mod glob;
+mod names;
 mod path;
 mod rule;
 

@@ -11,7 +11,9 @@ use rustix::process::{
 
 use super::command;
 use crate::control::{Report, Request};
+use crate::mediator::Mediator;
 use crate::plan::LinuxPlan;
+use crate::seccomp::compile;
 use crate::stage::{At, Failure, Stage};
 use crate::sys::process::{Fork, exit_now};
 use crate::{capabilities, landlock, limits, mounts, namespaces, sys};
@@ -19,7 +21,7 @@ use crate::{capabilities, landlock, limits, mounts, namespaces, sys};
 /// Runs as pid 1; the exit code only matters to the outer helper.
 pub(super) fn run(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> i32 {
     match start(plan, control, alive) {
-        Ok(command) => i32::from(supervise(&command, control).is_err()),
+        Ok(command) => i32::from(supervise(command, plan, control, alive).is_err()),
         Err(failure) => {
             let _ = Report::Failed(failure).send(control);
             1
@@ -41,12 +43,20 @@ fn start(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> Result<R
         namespaces::forbid_nested().at(Stage::LockNamespaces)?;
     }
     mounts::enter(plan)?;
+    confine(plan, control)
+}
+
+/// What needs no namespace: from the limits to the command itself.
+pub(super) fn confine(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Running, Failure> {
     for limit in &plan.rlimits {
         limits::apply(*limit).at(Stage::Rlimit)?;
     }
     rustix::process::chdir(plan.command.cwd.as_path())
         .at_path(Stage::WorkingDirectory, plan.command.cwd.as_path())?;
     let terminal = if plan.terminal {
+        // The terminal is pid 1's, so that the command's process group has a parent in its
+        // session: an orphaned group can't be stopped with Ctrl-Z (setpgid(2)).
+        rustix::process::setsid().at(Stage::NewSession)?;
         Some(command::make_terminal(control)?)
     } else {
         None
@@ -56,48 +66,111 @@ fn start(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> Result<R
     if let Some(rules) = &plan.landlock {
         landlock::restrict(rules).at(Stage::Landlock)?;
     }
-    let signals = sys::signal::catch(&[libc::SIGCHLD]).at(Stage::Signals)?;
-    let failures = command::Failures::new().at(Stage::ForkCommand)?;
+    let signals = sys::signal::catch(&[libc::SIGCHLD, libc::SIGTERM]).at(Stage::Signals)?;
+    let program = compile(&plan.seccomp)
+        .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+        .at(Stage::Seccomp)?;
+    let exchange = command::Exchange::new().at(Stage::ForkCommand)?;
     match sys::process::fork_until_execution().at(Stage::ForkCommand)? {
         Fork::Child => {
-            let failure = command::run(plan, terminal);
-            failures.put(&failure);
+            let failure = command::run(plan, terminal.as_ref(), &program, &exchange);
+            exchange.put_failure(&failure);
             exit_now(1)
         }
         // It has executed its program by now, or it has ended.
         Fork::Parent(pid) => {
-            if let Some(failure) = failures.take() {
-                return Err(failure);
-            }
+            let listener = exchange.take()?;
             let _ = Report::Started.send(control);
-            Ok(Running { pid, signals })
+            Ok(Running {
+                pid,
+                signals,
+                listener,
+            })
         }
     }
 }
 
-struct Running {
+pub(super) struct Running {
     pid: Pid,
     signals: OwnedFd,
+    listener: Option<OwnedFd>,
 }
 
-/// Waits until the command ends, reaping whatever else ends before.
-fn supervise(command: &Running, control: BorrowedFd<'_>) -> io::Result<()> {
-    let mut watched = [
-        PollFd::new(&command.signals, PollFlags::IN),
-        PollFd::from_borrowed_fd(control, PollFlags::IN),
-    ];
+/// Waits until the command ends: reaps whatever else ends before, passes signals on, mediates.
+pub(super) fn supervise(
+    command: Running,
+    plan: &LinuxPlan,
+    control: BorrowedFd<'_>,
+    alive: &OwnedFd,
+) -> io::Result<()> {
+    let mut mediator = match (command.listener, &plan.mediation) {
+        (Some(listener), Some(mediation)) => Some(Mediator::new(listener, mediation, control)?),
+        _ => None,
+    };
+    let signals = command.signals;
     loop {
-        match poll(&mut watched, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        let [signalled, requested, abandoned, called, connected] = {
+            let mut watched = vec![
+                PollFd::new(&signals, PollFlags::IN),
+                PollFd::from_borrowed_fd(control, PollFlags::IN),
+                PollFd::new(alive, PollFlags::empty()),
+            ];
+            if let Some(mediator) = &mediator {
+                watched.push(PollFd::from_borrowed_fd(mediator.listener(), PollFlags::IN));
+                watched.extend(mediator.pending());
+            }
+            match poll(&mut watched, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let ready = |range: std::ops::Range<usize>| {
+                watched[range].iter().any(|fd| !fd.revents().is_empty())
+            };
+            let count = watched.len();
+            [
+                ready(0..1),
+                ready(1..2),
+                ready(2..3),
+                ready(3..count.min(4)),
+                ready(count.min(4)..count),
+            ]
+        };
+        if abandoned {
+            return Ok(());
         }
-        if !watched[0].revents().is_empty() {
-            while sys::signal::next(command.signals.as_fd())?.is_some() {}
-            if let Some(status) = reap(command.pid)? {
-                return Report::Exited(status).send(control);
+        if let Some(mediator) = &mut mediator {
+            if called {
+                mediator.answer_one()?;
+            }
+            if connected {
+                mediator.finish_connections()?;
             }
         }
-        if !watched[1].revents().is_empty() {
+        if signalled {
+            let mut told_to_end = false;
+            while let Some(signal) = sys::signal::next(signals.as_fd())? {
+                told_to_end |= signal == libc::SIGTERM;
+            }
+            let events = reap(command.pid)?;
+            let ended = events.iter().find_map(|event| match event {
+                Event::Ended(status) => Some(*status),
+                Event::Stopped => None,
+            });
+            if told_to_end || ended.is_some() {
+                if let Some(mediator) = mediator
+                    .as_mut()
+                    .filter(|mediator| mediator.has_redirects())
+                {
+                    end_everybody()?;
+                    mediator.judge_redirects();
+                }
+                return ended.map_or(Ok(()), |status| Report::Exited(status).send(control));
+            }
+            if !events.is_empty() {
+                Report::Stopped.send(control)?;
+            }
+        }
+        if requested {
             match Request::receive(control)? {
                 Some(Request::Signal(signal)) => pass_on(command.pid, signal),
                 // The launcher is gone; the outer helper is about to end us.
@@ -107,17 +180,42 @@ fn supervise(command: &Running, control: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Collects every ended child; the command's status if it is among them.
-fn reap(command: Pid) -> io::Result<Option<i32>> {
-    let mut ended = None;
+/// Kills everybody else in the pid namespace and waits until they are gone.
+fn end_everybody() -> io::Result<()> {
+    match sys::signal::kill_everybody_else() {
+        Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
+        _ => {}
+    }
+    loop {
+        match sys::process::wait(-1, true) {
+            Ok(_) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What happened to the command.
+enum Event {
+    Ended(i32),
+    Stopped,
+}
+
+/// Collects every child that ended or stopped; what happened to the command among them.
+fn reap(command: Pid) -> io::Result<Vec<Event>> {
+    let mut events = Vec::new();
     loop {
         match sys::process::wait(-1, false) {
             Ok(Some(child)) if child.pid == command.as_raw_nonzero().get() => {
-                ended = Some(child.status);
+                events.push(if child.is_stopped() {
+                    Event::Stopped
+                } else {
+                    Event::Ended(child.status)
+                });
             }
             Ok(Some(_)) => {}
-            Ok(None) => return Ok(ended),
-            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(ended),
+            Ok(None) => return Ok(events),
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(events),
             Err(error) => return Err(error),
         }
     }

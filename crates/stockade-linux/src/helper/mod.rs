@@ -6,6 +6,7 @@
 mod command;
 mod init;
 mod outer;
+mod unshared;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -38,7 +39,13 @@ pub fn main() -> i32 {
     let Some([plan, control, life]) = adopt(std::env::args_os().skip(2)) else {
         return NOT_FOR_PEOPLE;
     };
-    let outcome = read_plan(plan).and_then(|plan| outer::run(&plan, control.as_fd(), &life));
+    let outcome = read_plan(plan).and_then(|plan| {
+        if plan.own_namespaces {
+            outer::run(&plan, control.as_fd(), &life)
+        } else {
+            unshared::run(&plan, control.as_fd(), &life)
+        }
+    });
     match outcome {
         Ok(()) => 0,
         Err(failure) => {

@@ -3,7 +3,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::init;
@@ -24,14 +24,19 @@ pub(super) fn run(
     let outcome = namespaces::enter(plan.own_network).and_then(|()| run_init(plan, control, life));
     groups.remove();
     // Only now, so that whoever hears it finds nothing left of the sandbox.
-    let used = outcome?;
+    tell_usage(&outcome?, control);
+    Ok(())
+}
+
+/// The helper's last word.
+pub(super) fn tell_usage(used: &Reaped, control: BorrowedFd<'_>) {
     let report = Report::Used {
         user_micros: used.user_micros,
         system_micros: used.system_micros,
         peak_kib: used.peak_kib,
     };
+    // If the launcher is gone there is nobody to tell.
     let _ = report.send(control);
-    Ok(())
 }
 
 fn run_init(plan: &LinuxPlan, control: BorrowedFd<'_>, life: &OwnedFd) -> Result<Reaped, Failure> {
@@ -64,14 +69,18 @@ fn wait_for(init: Pid, life: &OwnedFd) -> std::io::Result<Reaped> {
             Err(error) => return Err(error.into()),
         }
         if !watched[0].revents().is_empty() {
-            // It takes its whole pid namespace with it (pid_namespaces(7)).
-            pidfd_send_signal(&pidfd, Signal::KILL)?;
+            end(&pidfd)?;
             break;
         }
         if !watched[1].revents().is_empty() {
             break;
         }
     }
+    collect(init)
+}
+
+/// Reaps a child that is about to end.
+pub(super) fn collect(init: Pid) -> std::io::Result<Reaped> {
     loop {
         match sys::process::wait(init.as_raw_nonzero().get(), true) {
             Ok(Some(reaped)) => return Ok(reaped),
@@ -79,4 +88,19 @@ fn wait_for(init: Pid, life: &OwnedFd) -> std::io::Result<Reaped> {
             Ok(None) | Err(_) => {}
         }
     }
+}
+
+/// Ends the sandbox. Pid 1 gets a moment to end everybody else and to judge what they made, and
+/// then takes its whole pid namespace with it (`pid_namespaces(7)`).
+fn end(init: &OwnedFd) -> std::io::Result<()> {
+    const MOMENT: Timespec = Timespec {
+        tv_sec: 1,
+        tv_nsec: 0,
+    };
+    pidfd_send_signal(init, Signal::TERM)?;
+    let mut watched = [PollFd::new(init, PollFlags::IN)];
+    if poll(&mut watched, Some(&MOMENT)) != Ok(1) {
+        pidfd_send_signal(init, Signal::KILL)?;
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use stockade_rules::AbsPath;
 
 use super::{Kind, Tree, attach, clone_tree, file_system, temporary};
 use crate::stage::{At, Failure, Stage};
-use crate::sys::mount::{MountAttributes, set_attributes};
+use crate::sys::mount::{Lock, lock};
 
 const NODES: &[&str] = &["full", "null", "random", "tty", "urandom", "zero"];
 
@@ -62,11 +62,7 @@ impl Tree {
 
     fn add_node(&mut self, path: &Path) -> Result<(), Failure> {
         let node = clone_tree(CWD, path, Stage::DeviceMount)?;
-        let attributes = MountAttributes {
-            no_set_id: true,
-            ..MountAttributes::default()
-        };
-        set_attributes(node.as_fd(), attributes).at(Stage::MountAttributes)?;
+        lock(node.as_fd(), Lock::Device).at(Stage::MountAttributes)?;
         let place = self.place(path, Kind::File)?;
         attach(node.as_fd(), place.as_fd(), "", Stage::DeviceMount)
     }

@@ -22,7 +22,7 @@ use rustix::mount::{
 
 use crate::plan::{LinuxPlan, Root};
 use crate::stage::{At, Failure, Stage};
-use crate::sys::mount::{MountAttributes, set_attributes};
+use crate::sys::mount::{Lock, lock};
 
 /// Builds the view and makes it the root of the calling process.
 pub(crate) fn enter(plan: &LinuxPlan) -> Result<(), Failure> {
@@ -58,7 +58,7 @@ impl Tree {
             // Cloned before the staging area is mounted, so that it does not show in it.
             Root::Host => {
                 let clone = clone_tree(CWD, slash, Stage::CloneRoot)?;
-                lock(clone.as_fd(), Writing::Forbid)?;
+                lock(clone.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
                 clone
             }
             Root::Empty => temporary(&[("mode", "0755")], Stage::CloneRoot)?,
@@ -126,11 +126,7 @@ impl Tree {
 
     fn seal(&mut self) -> Result<(), Failure> {
         for mount in self.unsealed.drain(..) {
-            let attributes = MountAttributes {
-                read_only: true,
-                ..MountAttributes::default()
-            };
-            set_attributes(mount.as_fd(), attributes).at(Stage::MountAttributes)?;
+            lock(mount.as_fd(), Lock::Seal).at(Stage::MountAttributes)?;
         }
         Ok(())
     }
@@ -149,12 +145,6 @@ impl Tree {
 enum Kind {
     Directory,
     File,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Writing {
-    Allow,
-    Forbid,
 }
 
 impl Kind {
@@ -177,17 +167,6 @@ fn clone_tree(at: BorrowedFd<'_>, path: &Path, stage: Stage) -> Result<OwnedFd, 
         | OpenTreeFlags::AT_EMPTY_PATH
         | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
     open_tree(at, path, flags).at_path(stage, path)
-}
-
-/// No set-id programs, no device nodes, and on demand no writing, for a whole tree of mounts.
-fn lock(tree: BorrowedFd<'_>, writing: Writing) -> Result<(), Failure> {
-    let attributes = MountAttributes {
-        read_only: writing == Writing::Forbid,
-        no_devices: true,
-        no_set_id: true,
-        recursive: true,
-    };
-    set_attributes(tree, attributes).at(Stage::MountAttributes)
 }
 
 /// A new tmpfs, not attached anywhere yet.

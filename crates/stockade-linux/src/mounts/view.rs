@@ -7,11 +7,12 @@ use rustix::fs::CWD;
 use rustix::mount::MountAttrFlags;
 
 use super::{
-    HIDDEN_DIRECTORY, HIDDEN_FILE, Kind, Tree, Writing, attach, clone_tree, file_system, lock,
-    open_beneath, temporary,
+    HIDDEN_DIRECTORY, HIDDEN_FILE, Kind, Tree, attach, clone_tree, file_system, open_beneath,
+    temporary,
 };
 use crate::plan::{Mount, View};
 use crate::stage::{At, Failure, Stage};
+use crate::sys::mount::{Lock, lock};
 
 /// Places of `/proc` that could change or betray the kernel. Root without capabilities still
 /// owns them, so their modes alone do not protect them.
@@ -44,7 +45,7 @@ impl Tree {
             }
             View::Hidden => self.hide(path),
             View::Proc => self.add_proc(path),
-            View::ReadOnly => self.show(path, Writing::Forbid),
+            View::ReadOnly => self.show(path, Lock::TreeReadOnly),
             View::Symlink(target) => {
                 let Some((parent, name)) = path.parent().zip(path.file_name()) else {
                     return Err(rustix::io::Errno::EXIST).at_path(Stage::MountTarget, path);
@@ -58,7 +59,7 @@ impl Tree {
                 let mount = self.temporary_of(*size)?;
                 attach(mount.as_fd(), place.as_fd(), "", Stage::AttachMount)
             }
-            View::Writable => self.show(path, Writing::Allow),
+            View::Writable => self.show(path, Lock::Tree),
         }
     }
 
@@ -71,7 +72,7 @@ impl Tree {
     }
 
     /// Shows the host's file or directory.
-    fn show(&mut self, path: &Path, writing: Writing) -> Result<(), Failure> {
+    fn show(&mut self, path: &Path, access: Lock) -> Result<(), Failure> {
         let source = open_beneath(
             host_root().at(Stage::OpenSource)?.as_fd(),
             super::below_root(path),
@@ -79,7 +80,7 @@ impl Tree {
         .at_path(Stage::OpenSource, path)?;
         let kind = Kind::of(source.as_fd()).at_path(Stage::OpenSource, path)?;
         let clone = clone_tree(source.as_fd(), Path::new(""), Stage::CloneSource)?;
-        lock(clone.as_fd(), writing)?;
+        lock(clone.as_fd(), access).at(Stage::MountAttributes)?;
         let place = self.place(path, kind)?;
         attach(clone.as_fd(), place.as_fd(), "", Stage::AttachMount)
     }
@@ -92,7 +93,7 @@ impl Tree {
             Kind::File => HIDDEN_FILE,
         };
         let cover = clone_tree(self.staging.as_fd(), Path::new(cover), Stage::CloneSource)?;
-        lock(cover.as_fd(), Writing::Forbid)?;
+        lock(cover.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
         attach(cover.as_fd(), place.as_fd(), "", Stage::AttachMount)
     }
 
@@ -108,7 +109,7 @@ impl Tree {
                 continue;
             };
             let clone = clone_tree(place.as_fd(), Path::new(""), Stage::ProcMount)?;
-            lock(clone.as_fd(), Writing::Forbid)?;
+            lock(clone.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
             attach(clone.as_fd(), place.as_fd(), "", Stage::ProcMount)?;
         }
         for name in PROC_HIDDEN {

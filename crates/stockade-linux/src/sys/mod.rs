@@ -8,10 +8,15 @@
     reason = "system calls without a safe wrapper; nothing else is in here"
 )]
 
+pub(crate) mod arena;
 pub(crate) mod interface;
+pub(crate) mod memory;
 pub(crate) mod mount;
+pub(crate) mod probe;
 pub(crate) mod process;
+pub(crate) mod seccomp;
 pub(crate) mod signal;
+pub(crate) mod socket;
 pub(crate) mod spawn;
 
 use std::io;

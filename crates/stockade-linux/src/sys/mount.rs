@@ -6,37 +6,35 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::checked;
 
-/// Attributes to set on a mount, or with `recursive` on a whole tree of mounts.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct MountAttributes {
-    pub(crate) read_only: bool,
-    pub(crate) no_devices: bool,
-    pub(crate) no_set_id: bool,
-    pub(crate) recursive: bool,
+/// What to set on a mount; each mount set is made private too.
+#[derive(Clone, Copy)]
+pub(crate) enum Lock {
+    /// No set-id programs: for single device nodes.
+    Device,
+    /// Read-only.
+    Seal,
+    /// No set-id programs and no device nodes, for a whole tree of mounts.
+    Tree,
+    /// As `Tree`, and read-only.
+    TreeReadOnly,
 }
 
-/// Sets attributes on the mount that `mount` is the root of, and makes it private.
-pub(crate) fn set_attributes(mount: BorrowedFd<'_>, wanted: MountAttributes) -> io::Result<()> {
-    let mut set = 0;
-    if wanted.read_only {
-        set |= libc::MOUNT_ATTR_RDONLY;
-    }
-    if wanted.no_devices {
-        set |= libc::MOUNT_ATTR_NODEV;
-    }
-    if wanted.no_set_id {
-        set |= libc::MOUNT_ATTR_NOSUID;
-    }
+/// Sets attributes on the mount that `mount` is the root of.
+pub(crate) fn lock(mount: BorrowedFd<'_>, lock: Lock) -> io::Result<()> {
+    let tree = libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOSUID;
+    let (set, recursive) = match lock {
+        Lock::Device => (libc::MOUNT_ATTR_NOSUID, 0),
+        Lock::Seal => (libc::MOUNT_ATTR_RDONLY, 0),
+        Lock::Tree => (tree, libc::AT_RECURSIVE),
+        Lock::TreeReadOnly => (tree | libc::MOUNT_ATTR_RDONLY, libc::AT_RECURSIVE),
+    };
     let attributes = libc::mount_attr {
         attr_set: set,
         attr_clr: 0,
         propagation: libc::MS_PRIVATE,
         userns_fd: 0,
     };
-    let mut flags = libc::AT_EMPTY_PATH;
-    if wanted.recursive {
-        flags |= libc::AT_RECURSIVE;
-    }
+    let flags = libc::AT_EMPTY_PATH | recursive;
     let empty: &CStr = c"";
     // SAFETY: the path is a NUL-terminated static, the attribute structure outlives the call and
     // its true size is passed; the kernel writes to neither.

@@ -107,6 +107,22 @@ pub(crate) fn adopt_descriptors<const N: usize>(
     Ok(own.map(|number| unsafe { OwnedFd::from_raw_fd(number) }))
 }
 
+/// A copy of a descriptor that this program was started with.
+pub(crate) fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: F_DUPFD_CLOEXEC takes integers and gives a fresh descriptor or an error.
+    let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    checked(copy.into())?;
+    // SAFETY: the descriptor was just made and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// Takes over a descriptor that another process put into the table that it shared with this one.
+pub(crate) fn own_descriptor(number: i32) -> OwnedFd {
+    // SAFETY: the other process gave up its ownership before it told the number, and it has a
+    // table of its own by now.
+    unsafe { OwnedFd::from_raw_fd(number) }
+}
+
 fn close_range(first: u32, last: u32) -> io::Result<()> {
     // SAFETY: no pointers are passed; that nobody owns these is the caller's contract.
     checked(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(drop)
@@ -122,12 +138,17 @@ pub(crate) struct Reaped {
     pub(crate) peak_kib: u64,
 }
 
-/// `wait4(2)`: waits for `pid` (-1 for any child); none if nothing has ended and `block` is off.
+/// `wait4(2)`: waits for `pid` (-1 for any child) to end or stop; none if nothing has and `block`
+/// is off.
 pub(crate) fn wait(pid: i32, block: bool) -> io::Result<Option<Reaped>> {
     let mut status = 0;
     // SAFETY: `rusage` is plain integers, for which all-zero is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    let flags = if block { 0 } else { libc::WNOHANG };
+    let flags = if block {
+        0
+    } else {
+        libc::WNOHANG | libc::WUNTRACED
+    };
     // SAFETY: both out-pointers are valid for the duration of the call.
     let got = unsafe { libc::wait4(pid, &raw mut status, flags, &raw mut usage) };
     if checked(got.into())? == 0 {
@@ -144,6 +165,21 @@ pub(crate) fn wait(pid: i32, block: bool) -> io::Result<Option<Reaped>> {
         system_micros: micros(usage.ru_stime),
         peak_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
     }))
+}
+
+impl Reaped {
+    /// The child has not ended, a signal stopped it.
+    pub(crate) fn is_stopped(&self) -> bool {
+        libc::WIFSTOPPED(self.status)
+    }
+}
+
+/// `kill(-1, SIGKILL)`: every process that the caller may signal, but itself.
+///
+/// Outside a Landlock domain that scopes signals this ends all that the user runs.
+pub(crate) fn kill_all_in_reach() -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    checked(unsafe { libc::kill(-1, libc::SIGKILL) }.into()).map(drop)
 }
 
 /// Makes the terminal `fd` the controlling terminal of this session.

@@ -31,6 +31,12 @@ pub(crate) fn next(fd: BorrowedFd<'_>) -> io::Result<Option<i32>> {
     }
 }
 
+/// Kills every process that this one may signal but itself: for pid 1, all of its namespace.
+pub(crate) fn kill_everybody_else() -> io::Result<()> {
+    // SAFETY: kill(2) takes no pointers.
+    checked(unsafe { libc::kill(-1, libc::SIGKILL) }.into()).map(drop)
+}
+
 /// Undoes what the launcher or its caller did to signals: no mask, default dispositions.
 ///
 /// An ignored SIGPIPE or SIGINT is inherited across `execve(2)` and would surprise the command.

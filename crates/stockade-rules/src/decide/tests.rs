@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::glob::PathGlob;
-use crate::rule::Origin;
+use crate::rule::{Origin, Pattern};
 
 fn abs(text: &str) -> AbsPath {
     AbsPath::new(text).unwrap()

@@ -1,0 +1,69 @@
+# What people and CI call. `make` alone lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+CARGO   ?= cargo
+ARCH    := $(shell uname -m)
+STATIC  := $(ARCH)-unknown-linux-musl
+PROGRAM := target/$(STATIC)/release/stockade
+HELPER  := target/$(STATIC)/release/stockade-init
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+BINDIR   = $(DESTDIR)$(PREFIX)/bin
+SHAREDIR = $(DESTDIR)$(PREFIX)/share
+LIBEXECDIR = $(DESTDIR)$(PREFIX)/libexec
+
+FUZZ_SECONDS ?= 60
+
+.PHONY: help lint test bench release install uninstall fuzz
+
+help:
+	@echo 'make lint     formatting, clippy, documentation, other targets'
+	@echo 'make test     installs what the tests need (as root), then runs all of them'
+	@echo 'make bench    start-up and planning, side by side with the alternatives'
+	@echo 'make release  the static program and helper: $(PROGRAM)'
+	@echo 'make install  program, helper, manual and completions below PREFIX ($(PREFIX)), with DESTDIR'
+	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) each; needs nightly and cargo-fuzz'
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps
+	scripts/check-targets
+
+test:
+	scripts/test-deps
+	$(CARGO) test --workspace
+
+bench: release
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench startup
+	$(CARGO) bench -p stockade-policy --bench parse
+
+release:
+	scripts/add-target $(STATIC)
+	$(CARGO) build --release --target $(STATIC) -p stockade-cli -p stockade-init
+	@ls -l $(PROGRAM) $(HELPER)
+
+install: release
+	install -d $(BINDIR) $(LIBEXECDIR) $(SHAREDIR)/man/man1 \
+	  $(SHAREDIR)/bash-completion/completions $(SHAREDIR)/zsh/site-functions \
+	  $(SHAREDIR)/fish/vendor_completions.d
+	install -m 755 $(PROGRAM) $(BINDIR)/stockade
+	install -m 755 $(HELPER) $(LIBEXECDIR)/stockade-init
+	$(PROGRAM) man --out $(SHAREDIR)/man/man1
+	$(PROGRAM) completions bash > $(SHAREDIR)/bash-completion/completions/stockade
+	$(PROGRAM) completions zsh > $(SHAREDIR)/zsh/site-functions/_stockade
+	$(PROGRAM) completions fish > $(SHAREDIR)/fish/vendor_completions.d/stockade.fish
+
+uninstall:
+	rm -f $(BINDIR)/stockade $(LIBEXECDIR)/stockade-init $(SHAREDIR)/man/man1/stockade.1 $(SHAREDIR)/man/man1/stockade-*.1 \
+	  $(SHAREDIR)/bash-completion/completions/stockade \
+	  $(SHAREDIR)/zsh/site-functions/_stockade \
+	  $(SHAREDIR)/fish/vendor_completions.d/stockade.fish
+
+fuzz:
+	for target in $$(cargo +nightly fuzz list); do \
+	  cargo +nightly fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536; \
+	done

@@ -1,0 +1,182 @@
+//! Exactly what was typed. Nothing here touches the file system, the environment or the kernel:
+//! [`crate::resolve`] does that, so that every flag can be tested as a pure function of argv.
+
+mod policy;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anstyle::{AnsiColor, Style};
+use clap::builder::Styles;
+use clap::{Args, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
+
+pub(crate) use policy::PolicyArgs;
+pub(crate) use run::RunArgs;
+
+const STYLES: Styles = Styles::styled()
+    .header(Style::new().bold())
+    .usage(Style::new().bold())
+    .literal(AnsiColor::Cyan.on_default())
+    .error(AnsiColor::Red.on_default().bold())
+    .valid(AnsiColor::Green.on_default())
+    .invalid(AnsiColor::Yellow.on_default());
+
+const EXIT_CODES: &str = "\
+Exit codes: the command's own; 128+n if signal n killed it; 124 wall-time limit; 125 the sandbox \
+could not be set up and the command was not started; 126 found but not executable; 127 not found; \
+2 usage; 1 a negative answer of the other commands.";
+
+/// Run commands nobody vouches for, confined by the kernel.
+#[derive(Debug, Parser)]
+#[command(name = "stockade", version, styles = STYLES, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(propagate_version = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Reads the command line.
+///
+/// `run` is tried first with a parser that knows nothing else: to build the one for all commands
+/// takes as long as to start the program, and `run` is started for every command of an agent.
+/// Whatever it does not take goes to the whole parser, whose words are those people see.
+pub(crate) fn parse(argv: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
+    let argv: Vec<OsString> = argv.collect();
+    if argv.get(1).is_some_and(|word| word == "run") {
+        let alone = RunArgs::augment_args(clap::Command::new("run"));
+        if let Ok(matches) = alone.try_get_matches_from(&argv[1..])
+            && let Ok(args) = RunArgs::from_arg_matches(&matches)
+        {
+            return Ok(Command::Run(Box::new(args)));
+        }
+    }
+    Cli::try_parse_from(argv).map(|cli| cli.command)
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Box<RunArgs>),
+    Explain(Box<ExplainArgs>),
+    Policy(PolicyCommandArgs),
+    Doctor(DoctorArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+/// How a result is printed; the same for every command.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct OutputArgs {
+    /// Print JSON (versioned: `"schema": 1`); for `run`, what Stockade itself says on stderr
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Say what the policy decides about a path or a host, by which rule, and what would change it
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stockade explain ~/.ssh/id_ed25519
+  stockade explain --allow github.com api.github.com:443
+  stockade explain --policy ci.toml --json ./src
+
+A word with a slash, `~` or `.` in front is a path; `name`, `name:port` and addresses are hosts. \
+A bare word is a path if such a file exists. Write `./name` or `name:443` to be exact.")]
+pub(crate) struct ExplainArgs {
+    /// The path, or the host with an optional port
+    #[arg(value_name = "PATH|HOST[:PORT]")]
+    pub(crate) subject: OsString,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Show, check or describe policies
+#[derive(Debug, Args)]
+pub(crate) struct PolicyCommandArgs {
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Print the merged policy with the origin of each line
+    #[command(after_help = "\
+Examples:
+  stockade policy show
+  stockade policy show --read-only --allow github.com --json")]
+    Show(Box<PolicyShowArgs>),
+    /// Check a profile (TOML) or a policy (JSON); exit code 1 if it is refused
+    #[command(after_help = "\
+Examples:
+  stockade policy check stockade.toml")]
+    Check(PolicyCheckArgs),
+    /// Print the JSON schema of profile files
+    Schema(PolicySchemaArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyShowArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyCheckArgs {
+    /// The file
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicySchemaArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Try what this machine offers for isolation, and say how to fix what is missing
+///
+/// Nothing is reported available because a file exists: namespaces are made, filters are
+/// installed, mounts are mounted and backends run a command, each in a process of its own that
+/// ends at once. Exit code 1 if no tier can confine anything here.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stockade doctor
+  stockade doctor --json | jq .landlock.abi")]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stockade completions bash > /usr/share/bash-completion/completions/stockade")]
+pub(crate) struct CompletionsArgs {
+    /// Which shell
+    pub(crate) shell: Shell,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Print the manual page
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stockade man | man -l -")]
+pub(crate) struct ManArgs {
+    /// Write the page of every command into this directory
+    #[arg(long, hide = true, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}

@@ -1,0 +1,67 @@
+//! The flags of `stockade run`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{OutputArgs, PolicyArgs};
+
+/// Run a command confined by a policy
+#[derive(Clone, Debug, Default, Args)]
+#[command(after_help = "\
+Examples:
+  stockade run -- cargo test
+  stockade run --allow github.com -- git clone https://github.com/you/repo
+  stockade run --read-only --deny-read ~/notes -- ./unknown-binary
+  stockade run --limit mem=512M --timeout 30s -- python3 script.py
+  stockade run --dry-run -- make")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag that is there or not"
+)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+
+    /// Write to a copy-on-write view; the tree itself stays as it is
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        require_equals = true,
+        help_heading = "Outcome"
+    )]
+    #[expect(
+        clippy::option_option,
+        reason = "absent, present, and present with a name"
+    )]
+    pub(crate) overlay: Option<Option<OsString>>,
+
+    /// Watch reads too, and say afterwards what the policy refused
+    #[arg(long, help_heading = "Outcome")]
+    pub(crate) explain: bool,
+
+    /// Write the enforcement report, in JSON
+    #[arg(long, value_name = "FILE", help_heading = "Outcome")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Print the plan and start nothing
+    #[arg(long, help_heading = "Outcome")]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    /// Say nothing but errors
+    #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
+    pub(crate) quiet: bool,
+
+    /// Say more
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) verbose: bool,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}

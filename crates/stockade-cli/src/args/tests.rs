@@ -1,0 +1,310 @@
+//! Each flag as a pure function of argv.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser};
+use stockade_policy::profile::{BasePolicy, Flags, NetworkMode};
+
+use super::{Cli, Command, RunArgs, parse};
+
+/// The flags of `run` that scripts rely on: the table in the design, and the three that the
+/// engine needs beside it. A flag that is here and not in the parser, or the other way round,
+/// fails.
+const RUN_FLAGS: &[&str] = &[
+    "--read-only",
+    "--workspace-write",
+    "--danger-full-access",
+    "--policy",
+    "--cwd",
+    "-C",
+    "--write",
+    "-w",
+    "--read",
+    "-r",
+    "--deny",
+    "--deny-read",
+    "--deny-write",
+    "--base",
+    "--net",
+    "--allow",
+    "--block",
+    "--resolve",
+    "--unix",
+    "--host-port",
+    "--expose",
+    "--device",
+    "--env",
+    "--keep-env",
+    "--pass-fd",
+    "--limit",
+    "--timeout",
+    "--level",
+    "--backend",
+    "--require",
+    "--best-effort",
+    "--seccomp",
+    "--overlay",
+    "--explain",
+    "--report",
+    "--json",
+    "--quiet",
+    "-q",
+    "--verbose",
+    "-v",
+    "--dry-run",
+    "--git-config",
+    "--danger-nested-namespaces",
+];
+
+fn run(words: &[&str]) -> RunArgs {
+    let line = ["stockade", "run"]
+        .iter()
+        .chain(words)
+        .chain(&["--", "true"]);
+    match Cli::try_parse_from(line).unwrap().command {
+        Command::Run(args) => *args,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn flags(words: &[&str]) -> Flags {
+    run(words).policy.flags()
+}
+
+#[test]
+fn the_short_way_reads_run_like_the_whole_parser() {
+    let lines: &[&[&str]] = &[
+        &["--", "true"],
+        &[
+            "--read-only",
+            "-w",
+            "a",
+            "--allow",
+            "b.test",
+            "-C",
+            "d",
+            "--",
+            "ls",
+            "--json",
+        ],
+        &[
+            "--overlay=x",
+            "--limit",
+            "mem=1G",
+            "--timeout",
+            "3s",
+            "--json",
+            "--",
+            "a",
+            "--",
+            "b",
+        ],
+        &["--env", "A=B", "--require", "fs-read", "-q", "--", "x"],
+    ];
+    for words in lines {
+        let line = || {
+            let words = ["stockade", "run"].iter().chain(*words);
+            words.map(OsString::from)
+        };
+        let short = parse(line()).unwrap();
+        let whole = Cli::try_parse_from(line()).unwrap().command;
+        assert_eq!(format!("{short:?}"), format!("{whole:?}"));
+    }
+    // What it refuses, the whole parser explains.
+    let refusal = parse(
+        ["stockade", "run", "--nope"]
+            .map(OsString::from)
+            .into_iter(),
+    )
+    .unwrap_err();
+    assert!(
+        refusal.to_string().contains("Usage: stockade run"),
+        "{refusal}"
+    );
+    for flag in ["--help", "--version"] {
+        let shown = parse(["stockade", "run", flag].map(OsString::from).into_iter()).unwrap_err();
+        assert!(!shown.use_stderr(), "{flag}");
+    }
+}
+
+fn refused(words: &[&str]) -> String {
+    let line = ["stockade", "run"]
+        .iter()
+        .chain(words)
+        .chain(&["--", "true"]);
+    let refusal = Cli::try_parse_from(line).unwrap_err();
+    assert_eq!(refusal.exit_code(), 2, "{refusal}");
+    refusal.to_string()
+}
+
+#[test]
+fn the_parser_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn run_has_exactly_the_promised_flags() {
+    let mut cli = Cli::command();
+    cli.build();
+    let run = cli.find_subcommand("run").unwrap();
+    let mut found = BTreeSet::new();
+    let shown = |flag: &&clap::Arg| !flag.is_positional() && !flag.is_hide_set();
+    for flag in run.get_arguments().filter(shown) {
+        found.extend(flag.get_long().map(|long| format!("--{long}")));
+        found.extend(flag.get_short().map(|short| format!("-{short}")));
+    }
+    let everywhere = ["--help", "-h", "--version", "-V"];
+    found.retain(|flag| !everywhere.contains(&flag.as_str()));
+    let promised: BTreeSet<String> = RUN_FLAGS.iter().map(|&flag| flag.to_owned()).collect();
+    assert_eq!(found, promised);
+}
+
+#[test]
+fn every_command_can_answer_in_json_and_has_help() {
+    fn check(command: &clap::Command, name: &str) {
+        if name == "help" {
+            return;
+        }
+        assert!(command.get_about().is_some(), "{name} has no help");
+        if command.has_subcommands() {
+            command
+                .get_subcommands()
+                .for_each(|sub| check(sub, sub.get_name()));
+            return;
+        }
+        let json = command
+            .get_arguments()
+            .any(|flag| flag.get_long() == Some("json"));
+        assert!(json, "{name} has no --json");
+        for flag in command.get_arguments() {
+            assert!(
+                flag.get_help().is_some(),
+                "{name} {} has no help",
+                flag.get_id()
+            );
+        }
+    }
+    let mut cli = Cli::command();
+    cli.build();
+    check(&cli, "stockade");
+}
+
+#[test]
+fn base_policies_exclude_each_other() {
+    assert_eq!(flags(&[]).base_policy, None);
+    let read_only = flags(&["--read-only"]).base_policy;
+    assert_eq!(read_only, Some(BasePolicy::ReadOnly));
+    let workspace = flags(&["--workspace-write"]).base_policy;
+    assert_eq!(workspace, Some(BasePolicy::WorkspaceWrite));
+    let full = flags(&["--danger-full-access"]).base_policy;
+    assert_eq!(full, Some(BasePolicy::DangerFullAccess));
+    refused(&["--read-only", "--workspace-write"]);
+}
+
+#[test]
+fn paths_repeat_and_keep_their_text() {
+    let flags = flags(&[
+        "-w",
+        "a",
+        "--write",
+        "~/b",
+        "-r",
+        "**/c",
+        "--deny",
+        "d",
+        "--deny-read=e",
+    ]);
+    assert_eq!(flags.write, ["a", "~/b"]);
+    assert_eq!(flags.read, ["**/c"]);
+    assert_eq!(flags.deny, ["d"]);
+    assert_eq!(flags.deny_read, ["e"]);
+}
+
+#[test]
+fn network_flags_are_read_at_once() {
+    let flags = flags(&[
+        "--allow",
+        "A.Test.",
+        "--allow",
+        "b.test:22",
+        "--block",
+        "*.c.test",
+    ]);
+    let allowed: Vec<String> = flags.allow.iter().map(ToString::to_string).collect();
+    assert_eq!(allowed, ["a.test", "b.test:22"]);
+    assert_eq!(run(&["--net", "open"]).policy.net, Some(NetworkMode::Open));
+    assert!(refused(&["--net", "allowlist"]).contains("off, open"));
+    assert!(refused(&["--allow", "a b"]).contains("--allow"));
+    assert!(refused(&["--resolve", "a.test"]).contains("NAME=ADDRESS"));
+    refused(&["--net", "off", "--allow", "a.test"]);
+}
+
+#[test]
+fn words_outside_of_a_list_are_refused_with_the_list() {
+    assert!(refused(&["--level", "high"]).contains("maximum"));
+    assert!(refused(&["--backend", "vm"]).contains("bwrap"));
+    assert!(refused(&["--require", "everything"]).contains("fs-read"));
+    assert!(refused(&["--seccomp", "none"]).contains("strict"));
+    assert!(refused(&["--base", "all"]).contains("minimal"));
+}
+
+#[test]
+fn malformed_numbers_are_refused() {
+    for limit in [
+        "mem",
+        "mem=",
+        "mem=-1",
+        "mem=1e9",
+        "mem=99999999999G",
+        "pids=1.5",
+        "x=1",
+    ] {
+        let refusal = refused(&[&format!("--limit={limit}")]);
+        assert!(refusal.contains("--limit"), "{refusal}");
+    }
+    for time in ["", "s", "-1s", "1y", "999999999999999999999s"] {
+        let refusal = refused(&[&format!("--timeout={time}")]);
+        assert!(refusal.contains("--timeout"), "{refusal}");
+    }
+    for port in ["0", "65536", "-1", "http", ""] {
+        refused(&["--expose", port]);
+        refused(&["--host-port", port]);
+    }
+    refused(&["--pass-fd", "-1"]);
+    refused(&["--pass-fd", "1x"]);
+}
+
+#[test]
+fn an_overlay_may_have_a_name() {
+    assert_eq!(run(&[]).overlay, None);
+    assert_eq!(run(&["--overlay"]).overlay, Some(None));
+    assert_eq!(run(&["--overlay=x"]).overlay, Some(Some("x".into())));
+}
+
+#[test]
+fn the_command_is_what_follows_the_dashes() {
+    let line = [
+        "stockade", "run", "-w", "x", "--", "ls", "-w", "--", "--json",
+    ];
+    let Command::Run(args) = Cli::try_parse_from(line).unwrap().command else {
+        panic!("not run");
+    };
+    assert_eq!(args.command, ["ls", "-w", "--", "--json"]);
+    assert_eq!(args.policy.write, ["x"]);
+    assert!(!args.output.json);
+}
+
+#[cfg(unix)]
+#[test]
+fn any_bytes_can_be_arguments() {
+    use std::os::unix::ffi::OsStringExt;
+    let odd = OsString::from_vec(b"\xff\xfe".to_vec());
+    let line = ["stockade", "run", "-w"].map(OsString::from).into_iter();
+    let line = line.chain([odd.clone(), "--".into(), odd.clone(), odd.clone()]);
+    let Command::Run(args) = Cli::try_parse_from(line).unwrap().command else {
+        panic!("not run");
+    };
+    assert_eq!(args.command, [odd.clone(), odd.clone()]);
+    assert_eq!(args.policy.write, [odd]);
+}

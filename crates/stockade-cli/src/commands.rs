@@ -1,0 +1,68 @@
+//! One module for each command.
+
+mod completions;
+mod doctor;
+mod explain;
+mod man;
+mod policy;
+mod run;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use crate::args::{Command, PolicyCommand};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, Format};
+
+/// Does what was asked.
+pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Policy(args) => policy::run(args.command),
+        Command::Run(args) => run::run(&args),
+    }
+}
+
+/// Help and version go to stdout, refusals to stderr, as JSON if that was asked for.
+pub(crate) fn usage(refusal: &clap::Error) -> ExitCode {
+    if !refusal.use_stderr() {
+        // A closed stream is no reason for another code.
+        let _ = refusal.print();
+        let _ = io::stdout().flush();
+        return Exit::Success.into();
+    }
+    let mut typed = std::env::args_os().take_while(|word| word != "--");
+    if typed.any(|word| word == "--json") {
+        let text = refusal.to_string();
+        let text = text.trim_start_matches("error: ");
+        let message = text.split("\n\n").next().unwrap_or(text);
+        let failure = Failure::text(Exit::Usage, message).hint("see `stockade --help`");
+        output::failure(&failure, Format::Json);
+    } else {
+        let _ = refusal.print();
+    }
+    Exit::Usage.into()
+}
+
+impl Command {
+    /// How results and failures of this command are printed.
+    pub(crate) fn format(&self) -> Format {
+        let output = match self {
+            Self::Completions(args) => args.output,
+            Self::Doctor(args) => args.output,
+            Self::Explain(args) => args.output,
+            Self::Man(args) => args.output,
+            Self::Policy(args) => match &args.command {
+                PolicyCommand::Check(args) => args.output,
+                PolicyCommand::Schema(args) => args.output,
+                PolicyCommand::Show(args) => args.output,
+            },
+            Self::Run(args) => args.output,
+        };
+        Format::of(output.json)
+    }
+}

@@ -1,0 +1,144 @@
+//! `stockade run`: a command, confined by the merged policy.
+
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::process::Command;
+
+use serde::Serialize;
+use stockade::PolicyVariable;
+use stockade_policy::profile::{Backend, BasePolicy, Profile};
+
+use crate::args::RunArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::resolve::Place;
+
+#[cfg(target_os = "linux")]
+mod confined;
+#[cfg(target_os = "linux")]
+mod plan_text;
+
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let place = Place::enter(args.policy.cwd.as_deref())?;
+    let profile = place.profile(&args.policy)?;
+    let (program, arguments) = args
+        .command
+        .split_first()
+        .ok_or_else(|| Failure::text(Exit::Usage, "no command was given"))?;
+    if profile.base_policy.value == BasePolicy::DangerFullAccess {
+        return unconfined(args, program, arguments, &profile);
+    }
+    #[cfg(target_os = "linux")]
+    return confined::run(args, &place, &profile);
+    #[cfg(not(target_os = "linux"))]
+    Err(Failure::text(
+        Exit::NotSetUp,
+        format!(
+            "the policy `{}` can't be enforced: there is no engine for this system yet",
+            profile.base_policy.value
+        ),
+    )
+    .hint("`--danger-full-access` runs the command without any confinement"))
+}
+
+/// What the user should know before the command speaks.
+fn warn(args: &RunArgs, warnings: &[String]) {
+    if args.quiet {
+        return;
+    }
+    for warning in warnings {
+        output::warn(warning, Format::of(args.output.json));
+    }
+}
+
+/// This program's own environment, without what handed the policy over.
+fn environment(args: &RunArgs) -> impl Iterator<Item = (OsString, OsString)> {
+    let variable = args.policy.policy_env.as_ref().map(PolicyVariable::new);
+    std::env::vars_os().filter(move |(name, _)| !variable.as_ref().is_some_and(|v| v.owns(name)))
+}
+
+/// Nothing watches an unconfined command, so what would need a watcher is refused, not ignored.
+fn unconfined(
+    args: &RunArgs,
+    program: &OsStr,
+    arguments: &[OsString],
+    profile: &Profile,
+) -> Result<Exit, Failure> {
+    let ignored = [
+        ("--timeout", args.policy.timeout.is_some()),
+        ("--limit", !args.policy.limit.is_empty()),
+        ("--require", !args.policy.require.is_empty()),
+        ("--overlay", args.overlay.is_some()),
+        ("--report", args.report.is_some()),
+        ("--explain", args.explain),
+    ];
+    if let Some((flag, _)) = ignored.into_iter().find(|(_, typed)| *typed) {
+        let text = format!("`{flag}` needs a sandbox, and `--danger-full-access` is none");
+        return Err(Failure::text(Exit::NotSetUp, text)
+            .hint("`--write / --net open` grants as much inside a sandbox"));
+    }
+    warn(args, &profile.warnings);
+    if args.dry_run {
+        return plan_nothing(args);
+    }
+    execute(args, program, arguments, profile)
+}
+
+fn plan_nothing(args: &RunArgs) -> Result<Exit, Failure> {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        backend: Backend,
+        argv: Vec<Cow<'a, str>>,
+    }
+    let words = args.command.iter().map(|word| word.to_string_lossy());
+    let document = Document {
+        backend: Backend::None,
+        argv: words.collect(),
+    };
+    match Format::of(args.output.json) {
+        Format::Json => output::json(document)?,
+        Format::Text => output::text(|out| {
+            let command = document.argv.join(" ");
+            writeln!(out, "command    {}", output::printable(&command))?;
+            writeln!(out, "backend    none: nothing is enforced")
+        })?,
+    }
+    Ok(Exit::Success)
+}
+
+fn execute(
+    args: &RunArgs,
+    program: &OsStr,
+    arguments: &[OsString],
+    profile: &Profile,
+) -> Result<Exit, Failure> {
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(environment(args));
+    for variable in &profile.environment.set {
+        let variable = &variable.value;
+        command.env(variable.name().as_os_str(), variable.value());
+    }
+    become_it(command).map_err(|error| not_started(program, error))
+}
+
+/// Replaces this program: signals, terminal and exit code are then the command's own.
+#[cfg(unix)]
+fn become_it(mut command: Command) -> std::io::Result<Exit> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec())
+}
+
+#[cfg(not(unix))]
+fn become_it(mut command: Command) -> std::io::Result<Exit> {
+    command.status().map(Exit::of)
+}
+
+fn not_started(program: &OsStr, error: std::io::Error) -> Failure {
+    let exit = match error.kind() {
+        std::io::ErrorKind::NotFound => Exit::NotFound,
+        _ => Exit::NotExecutable,
+    };
+    let what = format!("can't execute `{}`", program.display());
+    Failure::new(exit, anyhow::Error::new(error).context(what))
+}

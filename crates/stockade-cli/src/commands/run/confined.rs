@@ -1,0 +1,184 @@
+//! Planning, executing and reporting a confined run.
+
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use stockade::{DenialRecord, Ending, ExecPlan, Finished, Foreground, PlanError, RunError, Spec};
+use stockade_linux::{SpawnError, Stage};
+use stockade_policy::profile::Profile;
+
+use crate::args::RunArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::resolve::Place;
+
+use super::plan_text;
+
+/// This very program, whatever its name has become since it was started.
+const SELF: &str = "/proc/self/exe";
+
+pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Exit, Failure> {
+    if args.overlay.is_some() {
+        let text = "`--overlay` needs workspaces, which this build does not have";
+        return Err(Failure::text(Exit::NotSetUp, text));
+    }
+    let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let spec = Spec {
+        argv: args.command.clone(),
+        env: super::environment(args).collect(),
+        keep_descriptors: args.policy.pass_fd.clone(),
+        terminal: interactive,
+        explain: args.explain,
+    };
+    let plan = ExecPlan::new(profile, &spec).map_err(plan_failure)?;
+    if args.dry_run {
+        match Format::of(args.output.json) {
+            Format::Json => output::json(&plan)?,
+            Format::Text => output::text(|out| plan_text::print(&plan, out))?,
+        }
+        return Ok(Exit::Success);
+    }
+    // Opened before the command runs: a report that can't be written is known in time.
+    let mut report_file = args
+        .report
+        .as_deref()
+        .map(|name| create(place, name))
+        .transpose()?;
+    super::warn(args, &plan.warnings);
+    let launch = Foreground {
+        helper: Path::new(SELF),
+        keep: passed_descriptors(&args.policy.pass_fd)?,
+    };
+    let finished = match stockade::run_in_foreground(plan, &launch) {
+        Err(RunError::Spawn(error)) => {
+            let instead = ExecPlan::instead(profile, &spec, &error).map_err(plan_failure)?;
+            let plan = instead.ok_or_else(|| run_failure(error.into()))?;
+            super::warn(args, &plan.warnings[..1]);
+            stockade::run_in_foreground(plan, &launch).map_err(run_failure)?
+        }
+        finished => finished.map_err(run_failure)?,
+    };
+    if let Some(file) = &mut report_file {
+        write_report(file, &finished)?;
+    }
+    tell(args, &finished);
+    Ok(exit_of(&finished))
+}
+
+fn create(place: &Place, name: &Path) -> Result<File, Failure> {
+    let path = place.file(name)?;
+    File::create(&path).map_err(|error| {
+        let what = format!("can't write the report to `{path}`");
+        Failure::new(Exit::NotSetUp, anyhow::Error::new(error).context(what))
+    })
+}
+
+fn write_report(file: &mut File, finished: &Finished) -> Result<(), Failure> {
+    let written = serde_json::to_vec_pretty(&finished.report)
+        .map_err(std::io::Error::from)
+        .and_then(|text| file.write_all(&text))
+        .and_then(|()| file.write_all(b"\n"));
+    written.map_err(|error| {
+        Failure::new(
+            Exit::NotSetUp,
+            anyhow::Error::new(error).context("can't write the report"),
+        )
+    })
+}
+
+/// The descriptors that the user wants the command to have, which this program inherited.
+fn passed_descriptors(numbers: &[i32]) -> Result<Vec<(OwnedFd, i32)>, Failure> {
+    numbers
+        .iter()
+        .map(|number| {
+            // Opening the entry would make a new description; the same one must be handed on.
+            stockade_linux::inherited_descriptor(*number)
+                .map(|fd| (fd, *number))
+                .map_err(|error| {
+                    let what = format!("descriptor {number} can't be passed on");
+                    Failure::new(Exit::Usage, anyhow::Error::new(error).context(what))
+                })
+        })
+        .collect()
+}
+
+/// What was refused, in a few lines on standard error.
+fn tell(args: &RunArgs, finished: &Finished) {
+    let format = Format::of(args.output.json);
+    if args.quiet {
+        return;
+    }
+    match finished.report.ending {
+        Ending::TimedOut => output::warn("the wall time is over; everything was ended", format),
+        Ending::OutputLimit => output::warn("too much output; everything was ended", format),
+        _ => {}
+    }
+    let asked = args.explain || args.verbose;
+    if !asked && matches!(finished.report.ending, Ending::Exited(0)) {
+        return;
+    }
+    let denials = &finished.report.denials;
+    let shown = if asked { denials.len() } else { SHOWN_DENIALS };
+    for denial in denials.iter().take(shown) {
+        output::warn(&describe(denial), format);
+    }
+    if denials.len() > shown {
+        let more = denials.len() - shown;
+        output::warn(
+            &format!("{more} more were refused; `--explain` shows all"),
+            format,
+        );
+    }
+}
+
+/// Enough to see why a command failed.
+const SHOWN_DENIALS: usize = 3;
+
+fn describe(denial: &DenialRecord) -> String {
+    let path = denial.path.display();
+    let rule = match &denial.origin {
+        Some(origin) => format!("`{}` ({origin})", denial.rule),
+        None => denial.rule.clone(),
+    };
+    format!(
+        "refused: {} `{path}`: {rule}; would pass with: {}",
+        denial.operation, denial.grant
+    )
+}
+
+fn exit_of(finished: &Finished) -> Exit {
+    match finished.report.ending {
+        Ending::TimedOut => Exit::TimedOut,
+        _ => Exit::Command(u8::try_from(finished.status_code()).unwrap_or(u8::MAX)),
+    }
+}
+
+fn plan_failure(error: PlanError) -> Failure {
+    let hint = error.hint();
+    let failure = Failure::new(Exit::NotSetUp, error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn run_failure(error: RunError) -> Failure {
+    let exit = match &error {
+        RunError::Spawn(SpawnError::Stage {
+            stage: Stage::Find, ..
+        }) => Exit::NotFound,
+        RunError::Spawn(SpawnError::Stage {
+            stage: Stage::Execute,
+            ..
+        }) => Exit::NotExecutable,
+        _ => Exit::NotSetUp,
+    };
+    let failure = Failure::new(exit, error);
+    match exit {
+        Exit::NotSetUp => failure.hint("`stockade doctor` shows what this machine offers"),
+        _ => failure,
+    }
+}

@@ -1,0 +1,131 @@
+//! Printing: data to stdout, talk to stderr, colours only on a terminal.
+//!
+//! `anstream` strips colours where the stream is no terminal, or `NO_COLOR` or `TERM=dumb` say so.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// The version of every JSON document this program prints. It changes when a field changes its
+/// meaning or goes away, not when one is added.
+pub(crate) const SCHEMA: u32 = 1;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const SO_SO: Style = AnsiColor::Yellow.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+
+/// Text or JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Json,
+    Text,
+}
+
+/// A document with its version in front.
+#[derive(Serialize)]
+struct Versioned<T> {
+    schema: u32,
+    #[serde(flatten)]
+    document: T,
+}
+
+impl Format {
+    pub(crate) const fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+}
+
+/// Writes text to stdout; `write` gets a stream that knows whether colours are wanted.
+pub(crate) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(anstream::stdout().lock());
+    write(&mut out)?;
+    Ok(out.flush()?)
+}
+
+/// Writes bytes to stdout as they are.
+pub(crate) fn raw(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}
+
+/// Writes one JSON document to stdout.
+pub(crate) fn json(document: impl Serialize) -> Result<(), Failure> {
+    let mut bytes = serde_json::to_vec_pretty(&Versioned {
+        schema: SCHEMA,
+        document,
+    })
+    .map_err(io::Error::from)?;
+    bytes.push(b'\n');
+    raw(&bytes)
+}
+
+/// Text that came from outside, such as the name of a file, made harmless for a terminal: control
+/// characters are written out. Line breaks stay, since complaints about files have several lines.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    let harmful = |letter: char| letter.is_control() && letter != '\n';
+    if !text.contains(harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if harmful(letter) {
+            safe.extend(letter.escape_default());
+        } else {
+            safe.push(letter);
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// Tells the person what went wrong. There is nowhere left to report a failure to do so.
+pub(crate) fn failure(failure: &Failure, format: Format) {
+    let _ = match format {
+        Format::Text => failure_text(failure),
+        Format::Json => failure_json(failure),
+    };
+}
+
+/// One line of advice or warning on stderr.
+pub(crate) fn warn(message: &str, format: Format) {
+    let mut err = anstream::stderr().lock();
+    let _ = match format {
+        Format::Text => writeln!(err, "{SO_SO}warning:{SO_SO:#} {}", printable(message)),
+        Format::Json => {
+            let record = serde_json::json!({ "schema": SCHEMA, "warning": message });
+            writeln!(err, "{record}")
+        }
+    };
+}
+
+fn failure_text(failure: &Failure) -> io::Result<()> {
+    let mut err = anstream::stderr().lock();
+    writeln!(err, "{BAD}error:{BAD:#} {}", printable(&failure.message()))?;
+    if let Some(hint) = failure.next_step() {
+        writeln!(err, "{BOLD}hint:{BOLD:#} {}", printable(hint))?;
+    }
+    Ok(())
+}
+
+/// On one line, so that it can be told from what the command itself wrote.
+fn failure_json(failure: &Failure) -> io::Result<()> {
+    let record = serde_json::json!({ "schema": SCHEMA, "error": failure.record() });
+    writeln!(io::stderr().lock(), "{record}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_cannot_drive_the_terminal() {
+        assert_eq!(printable("plain\nname é"), "plain\nname é");
+        assert_eq!(printable("a\x1b[2Jb\r"), "a\\u{1b}[2Jb\\r");
+    }
+}

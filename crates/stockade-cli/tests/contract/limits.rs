@@ -1,0 +1,142 @@
+//! R: a greedy command hurts itself, not the host.
+
+use std::time::Duration;
+
+use stockade_test::{Case, Flag, Limit, Need, allowed, attack, closure, host, not, prints};
+
+pub(crate) fn cases() -> Vec<Case> {
+    let limit = |limit: Limit| Flag::Limit(limit);
+    vec![
+        attack("R01", "more processes than allowed")
+            .flag(limit(Limit::Pids(100)))
+            .python(
+                r"
+import resource
+children, error = [], None
+for _ in range(300):
+    try: pid = os.fork()
+    except OSError as failure: error = failure; break
+    if pid == 0: signal.pause()
+    children.append(pid)
+print('forked', len(children), error and errno.errorcode[error.errno])
+for pid in children: os.kill(pid, 9)
+",
+            )
+            .leak(prints("forked 300"))
+            .boxed(prints("EAGAIN")),
+        attack("R01b", "a fork bomb")
+            .flag(limit(Limit::Pids(100)))
+            .flag(Flag::Timeout("3s".into()))
+            // Bounded on purpose: the control runs on the host. 2^9 processes are five times the limit.
+            .python(
+                r"
+children = 0
+for _ in range(9):
+    try: pid = os.fork()
+    except OSError: break
+    children = 0 if pid == 0 else children + 1
+os.close(os.open(f'n{os.getpid()}', os.O_CREAT | os.O_WRONLY))
+for _ in range(children): os.wait()
+",
+            )
+            .leak(host("test $(ls | grep -c ^n) -ge 512")),
+        attack("R02", "more memory than allowed")
+            .flag(limit(Limit::Mem("256M".into())))
+            .python(
+                r"
+block = bytearray()
+for _ in range(16):
+    block += b'x' * (64 << 20)
+print('allocated', len(block) >> 20)
+",
+            )
+            .leak(prints("allocated 1024"))
+            .boxed(not(stockade_test::exits(0)))
+            .bound(Duration::from_secs(40)),
+        attack("R02b", "more memory than allowed, spread over children")
+            .flag(limit(Limit::Mem("256M".into())))
+            .needs(Need::Cgroup)
+            .python(
+                r"
+r, w = os.pipe()
+children = []
+for _ in range(6):
+    pid = os.fork()
+    if pid == 0:
+        block = b'x' * (100 << 20); os.write(w, b'1'); signal.pause()
+    children.append(pid)
+os.close(w)
+got = b''
+# A child that is killed writes nothing; all six only fit without a limit.
+import select
+while len(got) < 6:
+    ready, _, _ = select.select([r], [], [], 3)
+    if not ready: break
+    data = os.read(r, 6)
+    if not data: break
+    got += data
+print('held', len(got))
+for pid in children: os.kill(pid, 9)
+",
+            )
+            .leak(prints("held 6")),
+        attack("R03", "a file larger than allowed")
+            .flag(limit(Limit::Fsize("1M".into())))
+            .sh("head -c 8M /dev/zero > big; true")
+            .leak(host("test $(stat -c %s big) -gt 1048576"))
+            .works(host("test $(stat -c %s big) -ge 1048576")),
+        attack("R03b", "more in /tmp than allowed")
+            .flag(limit(Limit::Tmp("64M".into())))
+            .sh("head -c 100M /dev/zero > /tmp/@ID@ && echo all-written; rm /tmp/@ID@")
+            .leak(prints("all-written"))
+            .cleanup("rm -f /tmp/@ID@"),
+        attack("R03c", "more in /dev/shm and /tmp together than allowed")
+            .flag(limit(Limit::Tmp("64M".into())))
+            .sh("head -c 100M /dev/zero > /dev/shm/@ID@ && echo all-written; rm /dev/shm/@ID@")
+            .leak(prints("all-written"))
+            .cleanup("rm -f /dev/shm/@ID@"),
+        attack("R04", "more CPU time than allowed")
+            .flag(limit(Limit::Cpu("1s".into())))
+            .python(
+                r"
+import time
+while time.process_time() < 2.5: pass
+print('spun')
+",
+            )
+            .leak(prints("spun")),
+        attack("R05", "more output than allowed")
+            .flag(limit(Limit::Output("1M".into())))
+            .sh("head -c 8M /dev/zero")
+            .leak(closure("more than 1 MiB and a little arrived", |scene| {
+                scene.outcomes[0].stdout.len() > (1 << 20) + 65_536
+            })),
+        allowed(
+            "R06",
+            "generous limits are on by default and let ordinary work pass",
+        )
+        .python(
+            r"
+import resource, threading
+block = b'x' * (300 << 20)
+threads = [threading.Thread(target=threading.Event().wait, args=(0.01,)) for _ in range(64)]
+[t.start() for t in threads]; [t.join() for t in threads]
+files = [open('/dev/null') for _ in range(200)]
+print('fine')
+",
+        )
+        .works(prints("fine")),
+        attack("R07", "more open files than a process should have")
+            .sh("ulimit -n unlimited 2> /dev/null; echo limit-$(ulimit -Hn); ulimit -c")
+            .leak(prints("limit-unlimited"))
+            .control(stockade_test::case::Control::Absent(
+                "the host's own limit varies",
+            )),
+        allowed("R08", "no core file is left")
+            .sh("ulimit -c unlimited 2> /dev/null; sh -c 'kill -SEGV $$'; ls")
+            .control(stockade_test::case::Control::Absent(
+                "where the host keeps core files varies",
+            ))
+            .boxed(not(prints("core"))),
+    ]
+}

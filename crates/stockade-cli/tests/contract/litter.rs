@@ -1,0 +1,68 @@
+//! Zero litter: a run that does nothing leaves nothing, even if its launcher is killed.
+
+use stockade_test::case::Control;
+use stockade_test::{Case, Flag, allowed, attack, host, not, prints, touched};
+
+const TREE: &str = "mkdir -p a/b .git/hooks; echo 1 > a/b/f; ln -s f a/b/l; echo '[core]' > .git/config
+    echo 'ref: refs/heads/main' > .git/HEAD; echo rc > @HOME@/.bashrc; mkdir @HOME@/.ssh; echo k > @HOME@/.ssh/id";
+
+const NOTHING_TO_SHOW: Control =
+    Control::Absent("without a launcher there is nothing that could litter");
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        allowed("M05", "a run that does nothing")
+            .setup(TREE)
+            .control(NOTHING_TO_SHOW)
+            .sh("true")
+            .boxed(not(touched())),
+        allowed("M05b", "rules about what does not exist")
+            .setup(TREE)
+            .control(NOTHING_TO_SHOW)
+            .flag(Flag::DenyRead("@P@/no/such".into()))
+            .flag(Flag::DenyWrite("@P@/nor/this".into()))
+            .flag(Flag::DenyRead("@P@/**/*.pem".into()))
+            .flag(Flag::Write("@OUT@/missing".into()))
+            .flag(Flag::DenyRead("@P@/a/b/f".into()))
+            .sh("true")
+            .boxed(not(touched())),
+        allowed("M05c", "an empty project")
+            .control(NOTHING_TO_SHOW)
+            .sh("true")
+            .boxed(not(touched())),
+        attack("M05d", "a refused write leaves no empty file behind")
+            .sh("echo x > .bashrc; echo x > .vscode/t; echo x > @OUT@/f; touch stockade.toml")
+            .setup("mkdir .vscode")
+            .leak(touched()),
+        allowed("M06", "the launcher is killed in the middle")
+            .setup(TREE)
+            .control(NOTHING_TO_SHOW)
+            .launcher(
+                "mkfifo @W@/o; @RUN@ sh -c 'echo @MARK@; exec sleep 100' > @W@/o & pid=$!
+                 read line < @W@/o; echo $line; kill -9 $pid; wait $pid; echo killed",
+            )
+            .boxed(prints("killed"))
+            .boxed(not(touched())),
+        allowed("M06b", "the launcher is killed at any moment of its set-up")
+            .setup(TREE)
+            .control(NOTHING_TO_SHOW)
+            .flag(Flag::DenyRead("@P@/a/b/f".into()))
+            .flag(Flag::DenyRead("@P@/nope".into()))
+            // Counting is the clock: each round kills a little later.
+            .launcher(
+                "n=0; while [ $n -lt 40 ]; do @RUN@ sleep 100 & pid=$!
+                 i=0; while [ $i -lt $((n * 60)) ]; do i=$((i + 1)); done
+                 kill -9 $pid; wait $pid; n=$((n + 1)); done 2> /dev/null; @RUN@ echo @MARK@",
+            )
+            .boxed(not(touched())),
+        allowed("M07", "nothing of the run stays in /tmp, /run or /dev/shm")
+            .control(NOTHING_TO_SHOW)
+            .launcher(
+                "ls /tmp /run /dev/shm > @W@/before; @RUN@ sh -c 'echo @MARK@; mkdir /tmp/@ID@; echo > /dev/shm/@ID@'
+                 ls /tmp /run /dev/shm > @W@/after",
+            )
+            .cleanup("rm -rf /tmp/@ID@ /dev/shm/@ID@")
+            .boxed(host("! grep -q @ID@ @W@/after"))
+            .boxed(host("! diff @W@/before @W@/after | grep -qi '^> .*stockade'")),
+    ]
+}

@@ -1,0 +1,132 @@
+//! M: names that run code on the host later, whether or not they exist when the run starts.
+
+use stockade_test::{Case, Flag, attack, host, prints};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        attack("M01", "shell start-up files in the project")
+            .sh("for f in .bashrc .zshrc .profile .bash_profile .zprofile; do echo x > $f; done")
+            .leak(host("test -e .bashrc"))
+            .leak(host("test -e .zshrc"))
+            .leak(host("test -e .profile"))
+            .leak(host("test -e .bash_profile"))
+            .leak(host("test -e .zprofile")),
+        attack("M01b", "shell start-up files in a home that is writable")
+            .flag(Flag::Write("@HOME@".into()))
+            .setup("echo old > @HOME@/.bashrc")
+            .sh("echo x >> @HOME@/.bashrc; echo x > @HOME@/.profile; echo x > @HOME@/.zshenv
+                 echo ok > @HOME@/f")
+            .works(host("grep -qx ok @HOME@/f"))
+            .leak(host("grep -qx x @HOME@/.bashrc"))
+            .leak(host("test -e @HOME@/.profile"))
+            .leak(host("test -e @HOME@/.zshenv")),
+        attack("M02", "agent and editor configuration that does not exist yet")
+            .sh("mkdir -p .vscode .idea .claude/commands .codex; for f in .vscode/tasks.json .idea/x .mcp.json \
+                 .claude/commands/x .claude/settings.json .codex/config.toml; do echo x > $f; done")
+            .leak(host("test -e .vscode/tasks.json"))
+            .leak(host("test -e .idea/x"))
+            .leak(host("test -e .mcp.json"))
+            .leak(host("test -e .claude/commands/x"))
+            .leak(host("test -e .claude/settings.json"))
+            .leak(host("test -e .codex/config.toml")),
+        attack("M02b", "agent and editor configuration that exists")
+            .setup("mkdir -p .vscode .claude; echo old > .vscode/tasks.json; echo old > .claude/settings.json
+                    echo old > .mcp.json")
+            .sh("echo x > .vscode/tasks.json; sed -i s/old/x/ .claude/settings.json; rm .mcp.json
+                 echo x > t; mv t .mcp.json")
+            .leak(host("grep -q x .vscode/tasks.json"))
+            .leak(host("grep -q x .claude/settings.json"))
+            .leak(host("grep -q x .mcp.json")),
+        attack("M02c", "agent and editor configuration, moved into place as a whole")
+            .sh("mkdir -p t/commands; echo x > t/commands/c; mv t .claude; mkdir v; echo x > v/tasks.json; mv v .vscode")
+            .leak(host("test -e .claude/commands/c"))
+            .leak(host("test -e .vscode/tasks.json")),
+        attack("M03", "the project's own policy file")
+            .sh("printf 'version = 1\\n' > stockade.toml")
+            .leak(host("test -e stockade.toml")),
+        attack("M04", "a protected name by every call that makes names")
+            .python(
+                r"
+open('src', 'w').write('x')
+trying('open', lambda: open('.bashrc', 'w').write('x'))
+trying('rename', lambda: (open('a', 'w').write('x'), os.rename('a', '.zshrc')))
+trying('link', lambda: os.link('src', '.profile'))
+trying('symlink', lambda: os.symlink('src', '.bash_profile'))
+trying('mkfifo', lambda: os.mkfifo('.zprofile'))
+def unnamed():
+    fd = os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o644)
+    os.write(fd, b'x')
+    result = call('linkat', AT_FDCWD, b'/proc/self/fd/%d' % fd, AT_FDCWD, b'.mcp.json', 0x400)
+    if result < 0: raise OSError(-result, 'linkat')
+trying('tmpfile', unnamed)
+how = struct.pack('QQQ', os.O_CREAT | os.O_WRONLY, 0o644, 0)
+attempt('openat2', AT_FDCWD, b'.zshenv', how, 24)
+",
+            )
+            .leak(prints("open=OK"))
+            .leak(prints("rename=OK"))
+            .leak(prints("link=OK"))
+            .leak(prints("symlink=OK"))
+            .leak(prints("mkfifo=OK"))
+            .leak(prints("tmpfile=OK"))
+            .leak(prints("openat2=OK")),
+        attack("M04b", "a protected name by other spellings of its path")
+            .sh("mkdir sub; ln -s . here; cd sub
+                 echo 1 > ../.bashrc; echo 2 > ..//.//.zshrc; echo 3 > ../here/.profile
+                 echo 4 > /proc/self/cwd/../.bash_profile; echo 5 > @P@/sub/../.zprofile
+                 exec 7< ..; echo 6 > /proc/self/fd/7/.mcp.json; ln -s .zshenv ../soft; echo 7 > ../soft")
+            .leak(host("test -s .bashrc"))
+            .leak(host("test -s .zshrc"))
+            .leak(host("test -s .profile"))
+            .leak(host("test -s .bash_profile"))
+            .leak(host("test -s .zprofile"))
+            .leak(host("test -s .mcp.json"))
+            .leak(host("test -s .zshenv")),
+        attack("M04c", "a protected name while a thread changes the working directory")
+            .python(
+                r"
+import threading
+# A thread changes the working directory while another opens: the landing path must be judged.
+os.mkdir('sub')
+stop = False
+def flip():
+    while not stop:
+        os.chdir('@P@/sub'); os.chdir('@P@')
+thread = threading.Thread(target=flip); thread.start()
+end = time.monotonic() + 2
+while time.monotonic() < end and not os.path.exists('@P@/.bashrc'):
+    try:
+        open('../p/.bashrc', 'w').write('x')
+    except OSError:
+        pass
+    try:
+        open('.bashrc', 'w').write('x')
+    except OSError:
+        pass
+stop = True; thread.join()
+",
+            )
+            .leak(host("test -e .bashrc")),
+        attack("M04d", "change the path in memory while it is being judged")
+            .python(
+                r"
+import mmap
+# Another process rewrites the bytes of the path between a harmless and a protected name.
+page = mmap.mmap(-1, 4096)
+page[0:8] = b'harmle.\0'
+path = ctypes.addressof(ctypes.c_char.from_buffer(page))
+pid = os.fork()
+if pid == 0:
+    while True:
+        page[0:7] = b'.bashrc'; page[0:7] = b'harmle.'
+end = time.monotonic() + 2
+while time.monotonic() < end and not os.path.exists('.bashrc'):
+    fd = _libc.openat(AT_FDCWD, ctypes.c_void_p(path), os.O_CREAT | os.O_WRONLY, 0o644)
+    if fd >= 0:
+        os.close(fd)
+os.kill(pid, 9); os.waitpid(pid, 0)
+",
+            )
+            .leak(host("test -e .bashrc")),
+    ]
+}

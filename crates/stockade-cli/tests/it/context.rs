@@ -1,0 +1,183 @@
+//! A project directory and a home of its own for each test, and the program to run in them.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The program under test.
+pub(crate) const STOCKADE: &str = env!("CARGO_BIN_EXE_stockade");
+
+/// Everything one test may touch. Removed when it is dropped, also when the test fails.
+pub(crate) struct Context {
+    dir: TempDir,
+    env: BTreeMap<OsString, OsString>,
+}
+
+/// What a run printed and how it ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Context {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::Builder::new()
+            .prefix("stockade-it-")
+            .tempdir()
+            .unwrap();
+        for name in ["home", "project"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let mut context = Self {
+            dir,
+            env: BTreeMap::new(),
+        };
+        let home = context.home();
+        context.set("HOME", home);
+        context.set("PATH", std::env::var_os("PATH").unwrap_or_default());
+        context
+    }
+
+    /// The directory commands start in.
+    pub(crate) fn project(&self) -> PathBuf {
+        // Rules are about landing paths; a temporary directory may itself be behind a link.
+        real(self.dir.path()).join("project")
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        real(self.dir.path()).join("home")
+    }
+
+    /// Sets a variable for every later run.
+    pub(crate) fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        self.env.insert(name.into(), value.into());
+    }
+
+    /// Writes a file below the project.
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.project().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The program with arguments, in the project, with nothing but the test's environment.
+    pub(crate) fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+        let mut command = Command::new(STOCKADE);
+        command.args(args);
+        self.place(&mut command);
+        command
+    }
+
+    /// Runs the program with arguments.
+    pub(crate) fn stockade(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Ran {
+        run(self.command(args))
+    }
+
+    /// Runs another program the same way.
+    pub(crate) fn other(&self, argv: &[&str]) -> Ran {
+        let mut command = Command::new(argv[0]);
+        command.args(&argv[1..]);
+        self.place(&mut command);
+        run(command)
+    }
+
+    fn place(&self, command: &mut Command) {
+        command
+            .current_dir(self.project())
+            .env_clear()
+            .envs(&self.env)
+            .stdin(Stdio::null());
+    }
+}
+
+impl Ran {
+    /// Stdout as JSON of the version that is promised.
+    pub(crate) fn json(&self) -> Value {
+        let value: Value = serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("not JSON ({error}): {self:#?}"));
+        assert_eq!(value["schema"], 1, "{self:#?}");
+        value
+    }
+
+    /// The last line of stderr as JSON of the version that is promised.
+    pub(crate) fn json_error(&self) -> Value {
+        let line = self.stderr.lines().last().unwrap_or_default();
+        let value: Value = serde_json::from_str(line)
+            .unwrap_or_else(|error| panic!("not JSON ({error}): {self:#?}"));
+        assert_eq!(value["schema"], 1, "{self:#?}");
+        value["error"].clone()
+    }
+
+    #[track_caller]
+    pub(crate) fn ends_with(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self.has_no_panic()
+    }
+
+    #[track_caller]
+    fn has_no_panic(self) -> Self {
+        assert!(!self.stderr.contains("panicked at"), "{self:#?}");
+        self
+    }
+}
+
+pub(crate) fn run(mut command: Command) -> Ran {
+    use std::os::unix::process::ExitStatusExt;
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    Ran {
+        code: status
+            .code()
+            .unwrap_or_else(|| 128 + status.signal().unwrap_or_default()),
+        stdout: String::from_utf8_lossy(&stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&stderr).into_owned(),
+    }
+}
+
+/// Whether `need` is met by a command that succeeds. If not, the test is skipped and says so, or
+/// fails where `STOCKADE_REQUIRE` lists the need.
+pub(crate) fn has(test: &str, need: &str, attempt: &[&str]) -> bool {
+    let works = Command::new(attempt[0])
+        .args(&attempt[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !works {
+        let required = std::env::var("STOCKADE_REQUIRE").unwrap_or_default();
+        let listed = required
+            .split(',')
+            .any(|word| word == need || word == "all");
+        assert!(
+            !listed,
+            "{test} needs {need}, which STOCKADE_REQUIRE demands"
+        );
+        // Not through the print macros, whose output the harness keeps to itself.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: {test}: needs {need}: `{}` does not work here",
+            attempt.join(" ")
+        );
+    }
+    works
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's own directory, which nobody else changes"
+)]
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap()
+}

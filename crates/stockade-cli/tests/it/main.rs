@@ -1,0 +1,15 @@
+//! The command line, seen from outside: what it prints, where, and how it ends.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may stop at what it did not expect"
+)]
+#![cfg(target_os = "linux")]
+
+mod bad_input;
+mod basics;
+mod context;
+mod doctor;
+mod explain;
+mod policy;
+mod run;
+mod transform;

@@ -1,0 +1,126 @@
+//! `run`: what the caller sees of a command.
+
+use crate::context::Context;
+
+fn bare<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let mut args = vec!["run", "--danger-full-access", "--"];
+    args.extend(words);
+    args
+}
+
+/// Rows L01 to L03.
+#[test]
+fn a_command_ends_as_a_shell_would_say() {
+    let context = Context::new();
+    context.file("plain", "no program\n");
+    context
+        .stockade(bare(&["sh", "-c", "exit 42"]))
+        .ends_with(42);
+    context
+        .stockade(bare(&["sh", "-c", "kill -TERM $$"]))
+        .ends_with(143);
+    context
+        .stockade(bare(&["sh", "-c", "kill -KILL $$"]))
+        .ends_with(137);
+    let missing = context.stockade(bare(&["no-such-program"])).ends_with(127);
+    assert!(missing.stderr.contains("no-such-program"), "{missing:#?}");
+    let plain = context.stockade(bare(&["./plain"])).ends_with(126);
+    assert!(plain.stderr.contains("./plain"), "{plain:#?}");
+}
+
+#[test]
+fn the_command_gets_its_arguments_and_streams_untouched() {
+    let context = Context::new();
+    let ran = context
+        .stockade(bare(&["printf", "%s|", "a b", "", "--json", "--"]))
+        .ends_with(0);
+    assert_eq!(ran.stdout, "a b||--json|--|");
+    let ran = context
+        .stockade(bare(&["sh", "-c", "echo talk >&2"]))
+        .ends_with(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "talk\n"));
+}
+
+#[test]
+fn the_directory_can_be_chosen() {
+    let context = Context::new();
+    std::fs::create_dir(context.project().join("sub")).unwrap();
+    let args = [
+        "run",
+        "--danger-full-access",
+        "-C",
+        "sub",
+        "--",
+        "pwd",
+        "-P",
+    ];
+    let ran = context.stockade(args).ends_with(0);
+    let sub = context.project().join("sub");
+    assert_eq!(ran.stdout.trim_end(), sub.to_str().unwrap());
+    let args = ["run", "--danger-full-access", "-C", "nowhere", "--", "true"];
+    let refused = context.stockade(args).ends_with(125);
+    assert!(refused.stderr.contains("nowhere"), "{refused:#?}");
+}
+
+/// Row L04.
+#[test]
+fn what_could_not_be_set_up_is_told_in_json() {
+    let context = Context::new();
+    let args = ["run", "--json", "-C", "nowhere", "--", "true"];
+    let error = context.stockade(args).ends_with(125).json_error();
+    assert_eq!(error["code"], 125);
+    assert!(error["message"].as_str().unwrap().contains("nowhere"));
+    assert!(error["hint"].is_string());
+    let args = ["run", "--json", "--no-such-flag", "--", "true"];
+    let error = context.stockade(args).ends_with(2).json_error();
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("--no-such-flag")
+    );
+}
+
+#[test]
+fn a_vanished_directory_is_named() {
+    let context = Context::new();
+    let script = "mkdir gone && cd gone && rmdir ../gone && exec \"$0\" run -- true";
+    let ran = context
+        .other(&["sh", "-c", script, crate::context::STOCKADE])
+        .ends_with(125);
+    assert!(ran.stderr.contains("current directory"), "{ran:#?}");
+    assert!(ran.stderr.contains("hint:"), "{ran:#?}");
+}
+
+#[test]
+fn a_dry_run_starts_nothing() {
+    let context = Context::new();
+    for base in ["--workspace-write", "--danger-full-access"] {
+        let args = ["run", base, "--dry-run", "--", "touch", "ran"];
+        let text = context.stockade(args).ends_with(0).stdout;
+        assert!(text.contains("touch ran"), "{text}");
+        let json = context.stockade(["run", base, "--dry-run", "--json", "--", "touch", "ran"]);
+        assert!(json.json()["backend"].is_string());
+        assert!(!context.project().join("ran").exists(), "{base}");
+    }
+}
+
+/// Nothing watches an unconfined command: a limit that nobody keeps would be a lie.
+#[test]
+fn full_access_refuses_what_it_would_ignore() {
+    let context = Context::new();
+    for flags in [
+        &["--timeout", "1s"][..],
+        &["--limit", "mem=1M"],
+        &["--require", "limits"],
+        &["--report", "r.json"],
+        &["--overlay"],
+    ] {
+        let mut args = vec!["run", "--danger-full-access"];
+        args.extend(flags);
+        args.extend(["--", "touch", "ran"]);
+        let ran = context.stockade(args).ends_with(125);
+        assert!(ran.stderr.contains(flags[0]), "{ran:#?}");
+        assert!(!context.project().join("ran").exists(), "{flags:?}");
+    }
+}

@@ -1,0 +1,124 @@
+//! The run without namespaces, for hosts that refuse them.
+//!
+//! Two processes do what a pid namespace does elsewhere. The *supervisor* stands in for pid 1: it
+//! lives in the command's Landlock domain, mediates, and as a subreaper (`prctl(2)`) gets every
+//! orphan, double-forked and in a session of its own or not. The *keeper* stays outside the
+//! domain, gets the supervisor's children should that be killed, and removes what was made for
+//! the run. Either ends the whole tree when the other or the launcher is gone.
+//!
+//! It does not hide other processes, and before Landlock ABI 6 it can't keep the command from
+//! signalling them, these two among them. If both are killed at once, the command ends with its
+//! parent and its children are confined still, but nobody ends them.
+
+mod scratch;
+mod tree;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, set_dumpable_behavior,
+};
+
+use self::scratch::Scratch;
+use super::{init, outer};
+use crate::control::Report;
+use crate::plan::LinuxPlan;
+use crate::stage::{At, Failure, Stage};
+use crate::sys::process::{Fork, Reaped, exit_now};
+use crate::{cgroup, sys};
+
+/// As the keeper.
+pub(super) fn run(
+    plan: &LinuxPlan,
+    control: BorrowedFd<'_>,
+    life: &OwnedFd,
+) -> Result<(), Failure> {
+    // Away from the launcher's terminal: its Ctrl-C is the launcher's to forward.
+    rustix::process::setsid().at(Stage::NewSession)?;
+    guard_self()?;
+    let scratch = Scratch::make(plan.scratch.as_ref())?;
+    let groups = match cgroup::enter(plan.cgroup.as_ref()) {
+        Ok(groups) => groups,
+        Err(failure) => {
+            scratch.remove();
+            return Err(failure);
+        }
+    };
+    let outcome = run_supervisor(plan, control, life);
+    // Nothing, unless the supervisor was killed.
+    tree::end_descendants();
+    groups.remove();
+    scratch.remove();
+    // Only now, so that whoever hears it finds nothing left of the sandbox.
+    outer::tell_usage(&outcome?, control);
+    Ok(())
+}
+
+/// Orphans below come to this process, and nobody may look into it.
+fn guard_self() -> Result<(), Failure> {
+    set_child_subreaper(Some(getpid())).at(Stage::DieWithParent)?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)
+}
+
+fn run_supervisor(
+    plan: &LinuxPlan,
+    control: BorrowedFd<'_>,
+    life: &OwnedFd,
+) -> Result<Reaped, Failure> {
+    // Hangs up when the keeper is gone, or wants an end.
+    let (alive, alive_end) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::ForkInit)?;
+    let keeper = getpid();
+    match sys::process::fork().at(Stage::ForkInit)? {
+        Fork::Child => {
+            drop(alive_end);
+            exit_now(supervise(plan, control, &alive, keeper))
+        }
+        Fork::Parent(pid) => {
+            drop(alive);
+            wait_for(pid, life, alive_end).at(Stage::ForkInit)
+        }
+    }
+}
+
+/// As the supervisor; the exit code only matters to the keeper.
+fn supervise(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd, keeper: Pid) -> i32 {
+    match guard_self().and_then(|()| init::confine(plan, control)) {
+        Ok(command) => {
+            let outcome = init::supervise(command, plan, control, alive);
+            tree::end_domain(keeper);
+            tree::end_descendants();
+            i32::from(outcome.is_err())
+        }
+        Err(failure) => {
+            let _ = Report::Failed(failure).send(control);
+            1
+        }
+    }
+}
+
+/// How long the supervisor may take to end everything, before it is ended itself.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 2,
+    tv_nsec: 0,
+};
+
+/// Waits for the supervisor to end; tells it to when the launcher goes away.
+fn wait_for(supervisor: Pid, life: &OwnedFd, alive_end: OwnedFd) -> std::io::Result<Reaped> {
+    let pidfd = pidfd_open(supervisor, PidfdFlags::empty())?;
+    let ended = PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN);
+    let mut watched = [PollFd::new(life, PollFlags::empty()), ended.clone()];
+    while watched.iter().all(|fd| fd.revents().is_empty()) {
+        match poll(&mut watched, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    drop(alive_end);
+    // Only a supervisor that was stopped, or is stuck in the kernel, takes that long.
+    while let Err(rustix::io::Errno::INTR) = poll(&mut [ended.clone()], Some(&PATIENCE)) {}
+    let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+    outer::collect(supervisor)
+}

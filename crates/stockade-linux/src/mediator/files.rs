@@ -1,0 +1,276 @@
+//! Opening and truncating files.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use stockade_rules::Kind;
+
+use super::attributes::SET_ID;
+use super::caller::{CWD, Caller, low_word};
+use super::place::{Landing, Last, Name, Object};
+use super::record::Operation;
+use super::{Answer, Mediator};
+use crate::seccomp::Inherit;
+use crate::sys::process::{Fork, exit_now, fork};
+
+/// `/dev/tty`: whoever opens it gets their own terminal.
+const TERMINAL_DEVICE: u64 = 5 << 8;
+
+impl Mediator<'_> {
+    pub(super) fn open(
+        &mut self,
+        caller: &Caller,
+        directory: u64,
+        path: u64,
+        flags: u64,
+        mode: u64,
+    ) -> Result<Answer, Errno> {
+        let flags = OFlags::from_bits_retain(low_word(flags).cast_unsigned());
+        // No set-id program is made, whoever may run it later.
+        let mode = Mode::from_bits_truncate(low_word(mode).cast_unsigned() & !SET_ID);
+        let inherit = if flags.contains(OFlags::CLOEXEC) {
+            Inherit::CloseOnExec
+        } else {
+            Inherit::Keep
+        };
+        let text = caller.text(path)?;
+        let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
+        let last = if exclusive || flags.contains(OFlags::NOFOLLOW) {
+            Last::Keep
+        } else {
+            Last::Follow
+        };
+        let landing = match self.land(caller, directory, &text, last) {
+            Err(Errno::ACCESS) => return Err(self.refused_on_the_way(caller, directory, &text)),
+            other => other?,
+        };
+        let fd = match landing {
+            Landing::Object(_) if exclusive => return Err(Errno::EXIST),
+            Landing::Object(object) => {
+                let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
+                if let Some(fd) = self.inherited(caller, &object, flags)? {
+                    return Ok(Answer::Descriptor(fd, inherit));
+                }
+                self.judge_object(caller, &object, writes || flags.contains(OFlags::TMPFILE))?;
+                match self.reopen(caller, &object, flags, mode, inherit)? {
+                    Some(fd) => fd,
+                    None => return Ok(Answer::Later),
+                }
+            }
+            Landing::Free(name) => {
+                if !flags.contains(OFlags::CREATE) {
+                    return Err(Errno::NOENT);
+                }
+                self.create(caller, &name, flags, mode)?
+            }
+        };
+        Ok(Answer::Descriptor(fd, inherit))
+    }
+
+    /// `/dev/stderr` and its like: what the caller holds open already, if the policy would not
+    /// let it be opened by its name. It gets no more than it has.
+    fn inherited(
+        &self,
+        caller: &Caller,
+        object: &Object,
+        flags: OFlags,
+    ) -> Result<Option<OwnedFd>, Errno> {
+        let Some(number) = object.descriptor else {
+            return Ok(None);
+        };
+        let openable = object.path.as_ref().is_some_and(|path| {
+            // The name may be one of the host's that means something else here.
+            let here = rustix::fs::stat(path);
+            here.is_ok_and(|here| {
+                (here.st_dev, here.st_ino) == (object.stat.st_dev, object.stat.st_ino)
+            }) && self.plan.rules.decide(Kind::Write, path).allowed
+        });
+        if openable {
+            return Ok(None);
+        }
+        if matches!(object.kind(), FileType::Fifo | FileType::Socket) {
+            return Ok(None);
+        }
+        let held = caller.descriptor(number.into())?;
+        let has = rustix::fs::fcntl_getfl(&held)? & OFlags::ACCMODE;
+        let wants = flags & OFlags::ACCMODE;
+        Ok((has == wants || has == OFlags::RDWR).then_some(held))
+    }
+
+    /// A hidden directory in the path: the refusal is the policy's, and is recorded as such.
+    fn refused_on_the_way(&mut self, caller: &Caller, directory: u64, text: &CStr) -> Errno {
+        let path = self.lexical_path(caller, directory, text);
+        match path {
+            Some(path) if !self.plan.rules.decide(Kind::Read, path.as_path()).allowed => {
+                let rule = self.plan.rules.decide(Kind::Read, path.as_path()).rule;
+                self.records
+                    .deny(caller, Operation::Read, path.as_path(), rule)
+            }
+            _ => Errno::ACCESS,
+        }
+    }
+
+    /// `openat2(2)`: flags and mode lie behind a pointer.
+    pub(super) fn open_with(
+        &mut self,
+        caller: &Caller,
+        directory: u64,
+        path: u64,
+        how: u64,
+        size: u64,
+    ) -> Result<Answer, Errno> {
+        let mut fields = [[0; 8]; 3];
+        if size < 24 {
+            return Err(Errno::INVAL);
+        }
+        caller.bytes(how, fields.as_flattened_mut())?;
+        let [flags, mode, resolve] = fields.map(u64::from_ne_bytes);
+        if resolve != 0 {
+            // Callers that ask for restricted resolution know how to do without it: the call
+            // is young, and its users fall back to openat(2).
+            return Err(Errno::NOSYS);
+        }
+        if flags & u64::from(OFlags::PATH.bits()) != 0 {
+            let text = caller.text(path)?;
+            let keep = flags & u64::from(OFlags::NOFOLLOW.bits()) != 0;
+            let last = if keep { Last::Keep } else { Last::Follow };
+            let Landing::Object(object) = self.land(caller, directory, &text, last)? else {
+                return Err(Errno::NOENT);
+            };
+            return Ok(Answer::Descriptor(object.fd, Inherit::CloseOnExec));
+        }
+        self.open(caller, directory, path, flags, mode)
+    }
+
+    pub(super) fn truncate(
+        &mut self,
+        caller: &Caller,
+        path: u64,
+        length: u64,
+    ) -> Result<Answer, Errno> {
+        let text = caller.text(path)?;
+        let Landing::Object(object) = self.land(caller, CWD, &text, Last::Follow)? else {
+            return Err(Errno::NOENT);
+        };
+        if object.kind().is_dir() {
+            return Err(Errno::ISDIR);
+        }
+        if !object.kind().is_file() {
+            return Err(Errno::INVAL);
+        }
+        self.judge_object(caller, &object, true)?;
+        let file = open_object(&object, OFlags::WRONLY, Mode::empty())?;
+        rustix::fs::ftruncate(file, length)?;
+        Ok(Answer::Value(0))
+    }
+
+    fn judge_object(
+        &mut self,
+        caller: &Caller,
+        object: &Object,
+        writes: bool,
+    ) -> Result<(), Errno> {
+        // What has no name can't be named by a rule: a pipe, an unlinked file.
+        let Some(path) = &object.path else {
+            return Ok(());
+        };
+        if writes {
+            self.refuse_redirect(caller, Operation::Open, path, &object.stat)?;
+        }
+        let (operation, kind) = if writes {
+            (Operation::Open, Kind::Write)
+        } else {
+            (Operation::Read, Kind::Read)
+        };
+        self.judge(caller, operation, kind, path)
+    }
+
+    /// Opens what was judged; none if a helper answers once it is open.
+    fn reopen(
+        &mut self,
+        caller: &Caller,
+        object: &Object,
+        flags: OFlags,
+        mode: Mode,
+        inherit: Inherit,
+    ) -> Result<Option<OwnedFd>, Errno> {
+        let flags = flags & !(OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW);
+        match object.kind() {
+            FileType::Symlink => return Err(Errno::LOOP),
+            FileType::CharacterDevice if object.stat.st_rdev == TERMINAL_DEVICE => {
+                let terminal = caller.terminal(self.proc.as_fd())?;
+                let path = format!("/dev/pts/{terminal}");
+                let flags = flags | OFlags::NOCTTY | OFlags::CLOEXEC;
+                return rustix::fs::open(path, flags, Mode::empty()).map(Some);
+            }
+            FileType::Fifo if !flags.intersects(OFlags::NONBLOCK | OFlags::RDWR) => {
+                return self.open_blocking(caller, object, flags, inherit);
+            }
+            _ => {}
+        }
+        open_object(object, flags, mode).map(Some)
+    }
+
+    /// A FIFO opens when somebody opens its other end, who may need the mediator to do so: a
+    /// process of its own waits for that.
+    fn open_blocking(
+        &self,
+        caller: &Caller,
+        object: &Object,
+        flags: OFlags,
+        inherit: Inherit,
+    ) -> Result<Option<OwnedFd>, Errno> {
+        match fork().map_err(|_| Errno::AGAIN)? {
+            Fork::Parent(_) => Ok(None),
+            Fork::Child => {
+                let answer = open_object(object, flags, Mode::empty())
+                    .map(|fd| Answer::Descriptor(fd, inherit));
+                exit_now(i32::from(self.send(caller.id, answer).is_err()))
+            }
+        }
+    }
+
+    fn create(
+        &mut self,
+        caller: &Caller,
+        name: &Name,
+        flags: OFlags,
+        mode: Mode,
+    ) -> Result<OwnedFd, Errno> {
+        if name.slash {
+            return Err(Errno::ISDIR);
+        }
+        if let Some(fd) = self.create_empty_git_config(caller, name)? {
+            return Ok(fd);
+        }
+        self.judge(caller, Operation::Create, Kind::Write, &name.path)?;
+        let fd = self.with_umask_of(caller, |_| {
+            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+            rustix::fs::openat(&name.directory, &name.last, flags, mode)
+        })?;
+        self.note_made(&name.path, fd.as_fd())?;
+        Ok(fd)
+    }
+
+    /// Does something that makes a file, with the caller's umask.
+    pub(super) fn with_umask_of<T>(
+        &mut self,
+        caller: &Caller,
+        make: impl FnOnce(&mut Self) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let umask = caller.umask(self.proc.as_fd())?;
+        rustix::process::umask(umask);
+        make(self)
+    }
+}
+
+/// Opens the very object that was judged.
+fn open_object(object: &Object, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    // By `self` and not by a directory opened before: this also runs in a forked child.
+    let path = object.own_path();
+    // NOCTTY: a terminal opened here must not become the mediator's.
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+    rustix::fs::open(path, flags, mode)
+}

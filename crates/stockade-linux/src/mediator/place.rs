@@ -1,0 +1,362 @@
+//! Where a path of a caller lands: the object or the name in a directory, links followed.
+//!
+//! The kernel resolves whole paths without links in one step. Paths with links are taken apart,
+//! because two of them mean something else for the mediator than for the caller: `/proc/self`,
+//! and the links in `/proc/PID` that lead to a process's own files.
+
+use std::collections::VecDeque;
+use std::ffi::{CStr, CString, OsStr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+use stockade_rules::AbsPath;
+
+use super::Mediator;
+use super::caller::Caller;
+
+/// A name in a directory, whether or not anything has it.
+pub(super) struct Name {
+    pub(super) directory: OwnedFd,
+    pub(super) last: CString,
+    /// The absolute path; what rules are about.
+    pub(super) path: PathBuf,
+    /// The caller wrote a slash behind it: only a directory will do.
+    pub(super) slash: bool,
+}
+
+/// What a path leads to.
+pub(super) enum Landing {
+    /// Something that exists.
+    Object(Object),
+    /// A name that nothing has yet, in a directory that exists.
+    Free(Name),
+}
+
+/// Something that exists.
+pub(super) struct Object {
+    /// Opened with `O_PATH`.
+    pub(super) fd: OwnedFd,
+    pub(super) stat: Stat,
+    /// Its absolute path; none for what has no name (pipes, sockets, unlinked files).
+    pub(super) path: Option<PathBuf>,
+    /// The number under which the caller itself holds it open, if it was named by that.
+    pub(super) descriptor: Option<u32>,
+}
+
+/// Whether a link in the last place is followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    Follow,
+    Keep,
+}
+
+/// As many as the kernel follows (`path_resolution(7)`).
+const MAX_LINKS: usize = 40;
+const PROC_ROOT_INODE: u64 = 1;
+
+impl Object {
+    /// A path by which the mediator can act on this very object.
+    pub(super) fn own_path(&self) -> String {
+        format!("/proc/self/fd/{}", self.number())
+    }
+
+    /// The number of its descriptor in the mediator.
+    pub(super) fn number(&self) -> String {
+        self.fd.as_raw_fd().to_string()
+    }
+
+    pub(super) fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+}
+
+impl Mediator<'_> {
+    /// The name that a path means, its directory resolved, its last component not looked at.
+    pub(super) fn name(&self, caller: &Caller, fd: u64, text: &CStr) -> Result<Name, Errno> {
+        let bytes = text.to_bytes();
+        let slash = bytes.ends_with(b"/");
+        let trimmed = trim_slashes(bytes);
+        let start = self.start(caller, fd, bytes)?;
+        let (directory, name) = match trimmed.iter().rposition(|byte| *byte == b'/') {
+            Some(at) => (&trimmed[..at], &trimmed[at + 1..]),
+            None => (&b""[..], trimmed),
+        };
+        if name.is_empty() || name == b"." || name == b".." {
+            // `/`, `x/.`, `..`: a directory that exists; whatever is asked of its name, the
+            // kernel has the right error for `.`.
+            let fd = self.directory(caller, start, trimmed)?;
+            let path = self.path_of(fd.as_fd())?;
+            return Ok(Name {
+                directory: fd,
+                last: c".".to_owned(),
+                path,
+                slash,
+            });
+        }
+        let directory = self.directory(caller, start, directory)?;
+        let mut path = self.path_of(directory.as_fd())?;
+        refuse_own(&path)?;
+        path.push(OsStr::from_bytes(name));
+        let name = CString::new(name).map_err(|_| Errno::INVAL)?;
+        Ok(Name {
+            directory,
+            last: name,
+            path,
+            slash,
+        })
+    }
+
+    /// What a path leads to.
+    pub(super) fn land(
+        &self,
+        caller: &Caller,
+        fd: u64,
+        text: &CStr,
+        last: Last,
+    ) -> Result<Landing, Errno> {
+        let bytes = text.to_bytes();
+        if bytes.is_empty() {
+            return Err(Errno::NOENT);
+        }
+        let start = self.start(caller, fd, bytes)?;
+        if let Ok(fd) = open_without_links(start.as_fd(), bytes) {
+            return self.object(fd).map(Landing::Object);
+        }
+        self.walk(caller, start, bytes, last)
+    }
+
+    /// The directory at `path` below `start`.
+    fn directory(&self, caller: &Caller, start: OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+        if path.is_empty() {
+            return Ok(start);
+        }
+        match open_without_links(start.as_fd(), path) {
+            Ok(fd) => return Ok(fd),
+            Err(Errno::LOOP) => {}
+            Err(error) => return Err(error),
+        }
+        match self.walk(caller, start, path, Last::Follow)? {
+            Landing::Object(object) if object.kind().is_dir() => Ok(object.fd),
+            Landing::Object(_) => Err(Errno::NOTDIR),
+            Landing::Free(_) => Err(Errno::NOENT),
+        }
+    }
+
+    /// Component by component, as the kernel would for the caller.
+    fn walk(
+        &self,
+        caller: &Caller,
+        start: OwnedFd,
+        path: &[u8],
+        last: Last,
+    ) -> Result<Landing, Errno> {
+        let mut at = start;
+        let mut links = 0;
+        let mut slash = path.ends_with(b"/");
+        let mut left: VecDeque<Vec<u8>> = split(path);
+        while let Some(name) = left.pop_front() {
+            if name == b".." {
+                at = open_name(at.as_fd(), c"..")?;
+                continue;
+            }
+            let name = CString::new(name).map_err(|_| Errno::INVAL)?;
+            let is_last = left.is_empty();
+            let next = match open_name(at.as_fd(), &name) {
+                Ok(next) => next,
+                Err(Errno::NOENT) if is_last => {
+                    let mut path = self.path_of(at.as_fd())?;
+                    refuse_own(&path)?;
+                    path.push(OsStr::from_bytes(name.as_bytes()));
+                    return Ok(Landing::Free(Name {
+                        directory: at,
+                        last: name,
+                        path,
+                        slash,
+                    }));
+                }
+                Err(error) => return Err(error),
+            };
+            let mode = rustix::fs::fstat(&next)?.st_mode;
+            if !FileType::from_raw_mode(mode).is_symlink() {
+                at = next;
+                if is_last {
+                    break;
+                }
+                continue;
+            }
+            if is_last && last == Last::Keep && !slash {
+                return self.object(next).map(Landing::Object);
+            }
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(Errno::LOOP);
+            }
+            match self.link(caller, at.as_fd(), &name, next)? {
+                Link::Text(target) => {
+                    if target.starts_with(b"/") {
+                        at = open_root()?;
+                    }
+                    slash |= is_last && target.ends_with(b"/");
+                    for part in split(&target).into_iter().rev() {
+                        left.push_front(part);
+                    }
+                }
+                Link::Object(object) => {
+                    if is_last {
+                        let descriptor = self.held_as(caller, at.as_fd(), &name)?;
+                        let object = self.object(object)?;
+                        return Ok(Landing::Object(Object {
+                            descriptor,
+                            ..object
+                        }));
+                    }
+                    at = object;
+                }
+            }
+        }
+        if slash && !FileType::from_raw_mode(rustix::fs::fstat(&at)?.st_mode).is_dir() {
+            return Err(Errno::NOTDIR);
+        }
+        self.object(at).map(Landing::Object)
+    }
+
+    /// Where a link leads, for the caller.
+    fn link(
+        &self,
+        caller: &Caller,
+        directory: BorrowedFd<'_>,
+        name: &CStr,
+        link: OwnedFd,
+    ) -> Result<Link, Errno> {
+        let on_proc = rustix::fs::fstatfs(directory)?.f_type == libc::PROC_SUPER_MAGIC;
+        if !on_proc {
+            return Ok(Link::Text(
+                rustix::fs::readlinkat(link, c"", Vec::new())?.into_bytes(),
+            ));
+        }
+        if rustix::fs::fstat(directory)?.st_ino == PROC_ROOT_INODE {
+            return Ok(Link::Text(match name.to_bytes() {
+                b"self" => caller.process(self.proc.as_fd())?.into_bytes(),
+                b"thread-self" => {
+                    let process = caller.process(self.proc.as_fd())?;
+                    format!("{process}/task/{}", caller.thread.as_raw_nonzero()).into_bytes()
+                }
+                _ => rustix::fs::readlinkat(link, c"", Vec::new())?.into_bytes(),
+            }));
+        }
+        refuse_own(&self.path_of(directory)?)?;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        Ok(Link::Object(rustix::fs::openat(
+            directory,
+            name,
+            flags,
+            Mode::empty(),
+        )?))
+    }
+
+    /// The number, if this is an entry of the caller's own `/proc/PID/fd`.
+    fn held_as(
+        &self,
+        caller: &Caller,
+        directory: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> Result<Option<u32>, Errno> {
+        let path = self.path_of(directory)?;
+        let own = format!("/proc/{}/fd", caller.process(self.proc.as_fd())?);
+        let number = name.to_str().ok().and_then(|text| text.parse().ok());
+        Ok(number.filter(|_| path == Path::new(&own)))
+    }
+
+    /// The path as written, made absolute: for records about what could not be looked up.
+    pub(super) fn lexical_path(&self, caller: &Caller, fd: u64, text: &CStr) -> Option<AbsPath> {
+        let start = self.start(caller, fd, text.to_bytes()).ok()?;
+        let base = self.path_of(start.as_fd()).ok()?;
+        AbsPath::new(base.join(OsStr::from_bytes(text.to_bytes()))).ok()
+    }
+
+    fn start(&self, caller: &Caller, fd: u64, path: &[u8]) -> Result<OwnedFd, Errno> {
+        if path.starts_with(b"/") {
+            open_root()
+        } else {
+            caller.directory(self.proc.as_fd(), fd)
+        }
+    }
+
+    /// What an `O_PATH` descriptor refers to.
+    pub(super) fn object(&self, fd: OwnedFd) -> Result<Object, Errno> {
+        let stat = rustix::fs::fstat(&fd)?;
+        let path = if stat.st_nlink == 0 {
+            None
+        } else {
+            self.named_path(fd.as_fd())?
+        };
+        if let Some(path) = &path {
+            refuse_own(path)?;
+        }
+        Ok(Object {
+            fd,
+            stat,
+            path,
+            descriptor: None,
+        })
+    }
+
+    /// The absolute path of a directory.
+    pub(super) fn path_of(&self, fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
+        self.named_path(fd)?.ok_or(Errno::NOENT)
+    }
+
+    fn named_path(&self, fd: BorrowedFd<'_>) -> Result<Option<PathBuf>, Errno> {
+        let number = CString::new(fd.as_raw_fd().to_string()).map_err(|_| Errno::INVAL)?;
+        let text = rustix::fs::readlinkat(&self.own_descriptors, &number, Vec::new())?;
+        let path = PathBuf::from(OsStr::from_bytes(text.as_bytes()));
+        Ok(path.is_absolute().then_some(path))
+    }
+}
+
+enum Link {
+    Object(OwnedFd),
+    Text(Vec<u8>),
+}
+
+/// Callers may not get at the mediator's own files: for the mediator they would open.
+fn refuse_own(path: &Path) -> Result<(), Errno> {
+    let own = format!("/proc/{}", rustix::process::getpid().as_raw_nonzero());
+    if path.starts_with(own) {
+        Err(Errno::ACCESS)
+    } else {
+        Ok(())
+    }
+}
+
+fn open_without_links(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::openat2(start, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+}
+
+fn open_name(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, name, flags, Mode::empty())
+}
+
+fn open_root() -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(CWD, c"/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn split(path: &[u8]) -> VecDeque<Vec<u8>> {
+    path.split(|byte| *byte == b'/')
+        .filter(|part| !part.is_empty() && *part != b".")
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+fn trim_slashes(path: &[u8]) -> &[u8] {
+    let end = path
+        .iter()
+        .rposition(|byte| *byte != b'/')
+        .map_or(0, |at| at + 1);
+    &path[..end]
+}

@@ -1,0 +1,225 @@
+//! Makes the profile out of the merged layers: here all path rules come together.
+
+use std::collections::HashSet;
+
+use stockade_rules::{AbsPath, Access, Kind, Origin, PathRule, Pattern, Rank, RuleSet};
+
+use crate::model::{Surroundings, default_sensitive_paths};
+
+use super::base::{add_base, unfit_workspace, workspace_rule};
+use super::choice::{Base, BasePolicy, NetworkMode};
+use super::error::ProfileError;
+use super::merge::Merged;
+use super::network::NetworkProfile;
+use super::printable::printable_text;
+use super::protected::Guard;
+use super::sourced::Sourced;
+use super::{Profile, protected};
+
+/// Makes the profile; `worktree` are the rules for a workspace that is a linked git worktree.
+pub(super) fn build(
+    merged: Merged,
+    around: &Surroundings,
+    worktree: Vec<PathRule>,
+) -> Result<Profile, ProfileError> {
+    merged.check_unconfined()?;
+    let base = merged.base()?;
+    let mut warnings = Vec::new();
+    let (rules, network) = if merged.is_confined() {
+        let rules = confined_rules(&merged, &base, around, worktree, &mut warnings);
+        (rules, merged.network)
+    } else {
+        let root = Sourced::new(AbsPath::root(), merged.base_policy.origin.clone());
+        let rule = workspace_rule(merged.base_policy.value, root);
+        (
+            RuleSet::new(vec![rule]),
+            open(merged.network, &merged.base_policy),
+        )
+    };
+    Ok(Profile {
+        cwd: around.cwd.clone(),
+        base_policy: merged.base_policy,
+        base,
+        writable_roots: writable_roots(&rules),
+        rules,
+        network,
+        devices: merged.devices,
+        environment: merged.environment,
+        limits: merged.limits,
+        seccomp: merged.seccomp,
+        level: merged.level,
+        backend: merged.backend,
+        require: merged.require,
+        best_effort: merged.best_effort,
+        git_config: merged.git_config,
+        danger_nested_namespaces: merged.danger_nested_namespaces,
+        warnings,
+    })
+}
+
+fn confined_rules(
+    merged: &Merged,
+    base: &Sourced<Base>,
+    around: &Surroundings,
+    mut worktree: Vec<PathRule>,
+    warnings: &mut Vec<String>,
+) -> RuleSet {
+    let sensitive = merged.sensitive.clone();
+    let sensitive = sensitive.unwrap_or_else(|| shipped_sensitive(around.home.as_ref()));
+    let workspace = workspace(merged, &sensitive, around, warnings);
+    // What the workspace brings along has no better standing than the workspace.
+    worktree.retain(|rule| {
+        workspace
+            .as_ref()
+            .is_some_and(|rule| rule.access == Access::Write)
+            && (denies(rule, Kind::Write)
+                || named_writable(rule)
+                    .is_none_or(|path| closed_by(&[], &sensitive, Kind::Write, &path).is_none()))
+    });
+    let stated = merged.rules.iter().cloned();
+    let rules = sensitive.into_iter().chain(stated).chain(workspace);
+    let mut rules = RuleSet::new(rules.chain(worktree).collect());
+    add_base(&mut rules, base);
+    // Also below what is denied as a whole: a denial more must not mean a protection less.
+    let roots: Vec<AbsPath> = rules.iter().filter_map(named_writable).collect();
+    for rule in protected::rules(&roots, merged.git_config.value) {
+        rules.push(rule);
+    }
+    // The files of the policy itself, wherever they are: what they grant next time is not for
+    // code inside to say.
+    for file in &merged.files {
+        if rules.decide(Kind::Write, file.as_path()).allowed {
+            let (pattern, reason) = (Pattern::Subtree(file.clone()), Guard::Policy.reason());
+            rules.push(PathRule::built_in(pattern, Access::DenyWrite, reason));
+        }
+    }
+    rules
+}
+
+/// What the base policy grants unasked: the working directory, to read or to write.
+fn workspace(
+    merged: &Merged,
+    sensitive: &[PathRule],
+    around: &Surroundings,
+    warnings: &mut Vec<String>,
+) -> Option<PathRule> {
+    if merged.exclude_cwd {
+        return None;
+    }
+    let cwd = &around.cwd;
+    let mut policy = merged.base_policy.value;
+    let closed = |kind| closed_by(&merged.rules, sensitive, kind, cwd);
+    let by = |rule: PathRule| format!("`{rule}` ({}) closes it", rule.origin);
+    if let Some(rule) = closed(Kind::Read) {
+        warnings.push(not_granted("readable", cwd, &by(rule)));
+        return None;
+    }
+    if policy == BasePolicy::WorkspaceWrite {
+        let unfit = unfit_workspace(cwd, around.home.as_ref()).map(str::to_owned);
+        if let Some(reason) = unfit.or_else(|| closed(Kind::Write).map(by)) {
+            warnings.push(not_granted("writable", cwd, &reason));
+            policy = BasePolicy::ReadOnly;
+        }
+    }
+    let workspace = Sourced::new(cwd.clone(), Origin::fixed("workspace"));
+    Some(workspace_rule(policy, workspace))
+}
+
+fn not_granted(what: &str, cwd: &AbsPath, reason: &str) -> String {
+    printable_text(&format!(
+        "the working directory {cwd} is not {what}: {reason}; grant it with `--write {cwd}` if \
+         that is meant"
+    ))
+}
+
+/// The sensitive path that the working directory lies in, unless a grant opened it.
+///
+/// Standing in a directory is no statement about it. Stated denials don't count here: they win
+/// or lose by length like any rule, and adding one must never add a grant.
+fn closed_by(
+    stated: &[PathRule],
+    sensitive: &[PathRule],
+    kind: Kind,
+    cwd: &AbsPath,
+) -> Option<PathRule> {
+    let grants = stated.iter().filter(|rule| !denies(rule, kind));
+    let rules = RuleSet::new(grants.chain(sensitive).cloned().collect());
+    let rule = rules.decide(kind, cwd.as_path()).rule?;
+    denies(rule, kind).then(|| rule.clone())
+}
+
+fn denies(rule: &PathRule, kind: Kind) -> bool {
+    rule.access.allows(kind) == Some(false)
+}
+
+/// The paths that are named as writable, and are.
+///
+/// A path that is named can only be denied by a rule that names it as well and weighs as much.
+/// The decision, which looks at every rule, is asked for only where there is one: there may be
+/// hundreds of roots.
+fn writable_roots(rules: &RuleSet) -> Vec<AbsPath> {
+    let (mut paths, mut globs) = (HashSet::new(), Vec::new());
+    for rule in rules.iter().filter(|rule| denies(rule, Kind::Write)) {
+        match &rule.pattern {
+            Pattern::Subtree(path) => drop(paths.insert(path.as_path().as_os_str())),
+            Pattern::Glob(glob) => globs.push((rule.rank, glob.literal_prefix(), glob)),
+        }
+    }
+    let contested = |rank: Rank, root: &AbsPath| {
+        let mut globs = globs.iter().filter(|(other, _, _)| *other >= rank);
+        paths.contains(root.as_path().as_os_str())
+            || globs.any(|(_, prefix, glob)| {
+                bytes(root).starts_with(bytes(prefix)) && glob.matches(root.as_path())
+            })
+    };
+    let mut roots: Vec<AbsPath> = rules
+        .iter()
+        .filter(|rule| matches!(rule.pattern, Pattern::Subtree(_)))
+        .filter_map(|rule| Some((rule.rank, named_writable(rule)?)))
+        .filter(|(rank, root)| {
+            !contested(*rank, root) || rules.decide(Kind::Write, root.as_path()).allowed
+        })
+        .map(|(_, root)| root)
+        .collect();
+    roots.sort();
+    roots.dedup();
+    roots
+}
+
+fn bytes(path: &AbsPath) -> &[u8] {
+    path.as_path().as_os_str().as_encoded_bytes()
+}
+
+/// The path that a rule makes writable, or the one that all of them lie below.
+fn named_writable(rule: &PathRule) -> Option<AbsPath> {
+    (rule.access == Access::Write).then(|| match &rule.pattern {
+        Pattern::Subtree(root) => root.clone(),
+        Pattern::Glob(glob) => glob.literal_prefix(),
+    })
+}
+
+/// The sensitive paths when no policy lists its own.
+fn shipped_sensitive(home: Option<&AbsPath>) -> Vec<PathRule> {
+    let rule = |pattern, access| {
+        // What is only kept from writing is the user's own configuration of Stockade.
+        let reason = match access {
+            Access::DenyWrite => Guard::Policy.reason(),
+            _ => "built-in: holds credentials",
+        };
+        PathRule::built_in(pattern, access, reason)
+    };
+    default_sensitive_paths()
+        .iter()
+        .filter_map(|place| Some(rule(place.pattern(home)?, place.access()?)))
+        .collect()
+}
+
+/// Without a sandbox the network is the host's.
+fn open(network: NetworkProfile, policy: &Sourced<BasePolicy>) -> NetworkProfile {
+    NetworkProfile {
+        mode: Sourced::new(NetworkMode::Open, policy.origin.clone()),
+        allow: Vec::new(),
+        block: Vec::new(),
+        ..network
+    }
+}

@@ -1,0 +1,120 @@
+//! Which processes belong to a fixture, whatever namespace, session or parent they have now.
+//!
+//! A process is recognised by any of: the fixture's token in its environment or arguments, a
+//! working directory below the fixture, or a mount namespace of its own that mounts something of
+//! the fixture. Seen from the host, a sandboxed process keeps at least the last.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// A process of the fixture that was alive when counted.
+#[derive(Debug)]
+pub struct Member {
+    pid: i32,
+    command: String,
+    pidfd: OwnedFd,
+}
+
+impl Member {
+    /// `pid: command line`, for messages.
+    pub fn describe(&self) -> String {
+        format!("{}: {}", self.pid, self.command)
+    }
+}
+
+/// Every live process that belongs to the fixture at `base` or carries `token`.
+pub fn members(base: &Path, token: &str) -> Vec<Member> {
+    let own = std::process::id().to_string();
+    let own_mounts = fs::read_link("/proc/self/ns/mnt").ok();
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.bytes().all(|b| b.is_ascii_digit()) && *name != own)
+        .filter_map(|name| {
+            let proc = Path::new("/proc").join(&name);
+            // Opened before it is judged, so that the pid can't come to mean another process.
+            let pid: i32 = name.parse().ok()?;
+            let pidfd = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
+            if is_zombie(&proc) || !belongs(&proc, base, token, own_mounts.as_deref()) {
+                return None;
+            }
+            let command = fs::read(proc.join("cmdline")).unwrap_or_default();
+            let command = String::from_utf8_lossy(&command).replace('\0', " ");
+            Some(Member {
+                pid,
+                command: command.chars().take(160).collect(),
+                pidfd,
+            })
+        })
+        .collect()
+}
+
+/// Waits until the processes have ended, at most for `bound`; returns those still alive.
+pub fn outlive(members: Vec<Member>, bound: Duration) -> Vec<Member> {
+    let deadline = Instant::now() + bound;
+    members
+        .into_iter()
+        .filter(|member| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(timeout) = Timespec::try_from(left) else {
+                return true;
+            };
+            // A pidfd turns readable when its process ends.
+            !matches!(
+                poll(
+                    &mut [PollFd::new(&member.pidfd, PollFlags::IN)],
+                    Some(&timeout)
+                ),
+                Ok(1..)
+            )
+        })
+        .collect()
+}
+
+/// Kills the processes and waits until they are gone; returns those that would not go.
+pub fn end(members: Vec<Member>) -> Vec<Member> {
+    for member in &members {
+        // Already gone is as good.
+        let _ = pidfd_send_signal(&member.pidfd, Signal::KILL);
+    }
+    outlive(members, Duration::from_secs(5))
+}
+
+fn belongs(proc: &Path, base: &Path, token: &str, own_mounts: Option<&Path>) -> bool {
+    let base_text = base.as_os_str().as_encoded_bytes();
+    let holds = |file: &str, needle: &[u8]| {
+        fs::read(proc.join(file)).is_ok_and(|bytes| contains(&bytes, needle))
+    };
+    if holds("environ", token.as_bytes()) || holds("cmdline", token.as_bytes()) {
+        return true;
+    }
+    if fs::read_link(proc.join("cwd")).is_ok_and(|cwd| cwd.starts_with(base)) {
+        return true;
+    }
+    fs::read_link(proc.join("ns/mnt")).is_ok_and(|mounts| Some(mounts.as_path()) != own_mounts)
+        && holds("mountinfo", base_text)
+}
+
+fn is_zombie(proc: &Path) -> bool {
+    // The state follows the command name, which is in parentheses and may hold anything.
+    fs::read_to_string(proc.join("stat")).is_ok_and(|stat| {
+        stat.rsplit(") ")
+            .next()
+            .is_some_and(|rest| rest.starts_with('Z'))
+    })
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    !needle.is_empty()
+        && haystack
+            .windows(needle.len())
+            .any(|window| window == needle)
+}

@@ -1,0 +1,196 @@
+//! What the paths of a profile are on this machine: looked at once, before planning.
+//!
+//! Rules are about names, mounts about what the names lead to. A link on the way is followed for
+//! denials (what must not be read must not be read by any name) and for grants only where the
+//! sandbox could not have planted it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use stockade_policy::profile::Profile;
+use stockade_rules::{AbsPath, Pattern};
+
+use crate::probe::Controller;
+
+/// Facts that planning needs.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// What each path of a rule leads to.
+    paths: HashMap<AbsPath, Found>,
+    /// Landlock's ABI; 0 where there is none.
+    pub(crate) landlock: u32,
+    /// Whether the caller is root, whom per-user limits do not bind.
+    pub(crate) root: bool,
+    /// Where control groups can be made, and what they limit.
+    pub(crate) controllers: Vec<Controller>,
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing.
+    Missing,
+    /// Something that may not be looked at, or may be once a mode has changed.
+    Unreadable,
+    /// Something, at its real path.
+    Present {
+        real: AbsPath,
+        kind: Kind,
+        /// Directories in which links were followed on the way.
+        links: Vec<AbsPath>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Directory,
+    File,
+}
+
+impl Host {
+    /// Looks at everything that `profile` names.
+    pub(crate) fn look(profile: &Profile) -> Self {
+        let mut paths = HashMap::new();
+        let named = profile.rules.iter().filter_map(|rule| match &rule.pattern {
+            Pattern::Subtree(path) => Some(path),
+            Pattern::Glob(_) => None,
+        });
+        let sockets = profile.network.unix.iter().map(|socket| &socket.value);
+        for path in named.chain(sockets).chain([&profile.cwd]) {
+            if !paths.contains_key(path) {
+                paths.insert(path.clone(), find(path));
+            }
+        }
+        Self {
+            paths,
+            landlock: stockade_linux::probe::landlock_abi().unwrap_or(0),
+            root: rustix::process::geteuid().is_root(),
+            controllers: Vec::new(),
+        }
+    }
+
+    /// Looks for places to make control groups in; only runs with such limits pay for it.
+    pub(crate) fn look_for_cgroups(&mut self) {
+        self.controllers = crate::probe::usable_controllers();
+    }
+
+    /// What lies in a directory, links left out: at most [`MAX_ENTRIES`], and whether that was all.
+    pub(crate) fn entries(directory: &AbsPath) -> (Vec<AbsPath>, bool) {
+        let listing = fs::read_dir(directory).into_iter().flatten().flatten();
+        let real = listing.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+        let mut found: Vec<AbsPath> = real
+            .take(MAX_ENTRIES + 1)
+            .filter_map(|entry| AbsPath::new(entry.path()).ok())
+            .collect();
+        let is_all = found.len() <= MAX_ENTRIES;
+        found.truncate(MAX_ENTRIES);
+        (found, is_all)
+    }
+
+    /// How many tasks this user has, whoever started them.
+    pub(crate) fn tasks_of_user() -> u64 {
+        let own = rustix::process::getuid().as_raw();
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let tasks = processes.filter_map(|process| {
+            let tasks = fs::metadata(process.path().join("task")).ok()?;
+            // A directory has a link for itself, its name and each directory in it.
+            (tasks.uid() == own).then(|| tasks.nlink().saturating_sub(2))
+        });
+        tasks.sum()
+    }
+
+    /// What a path leads to.
+    pub(crate) fn find(&self, path: &AbsPath) -> Found {
+        self.paths.get(path).cloned().unwrap_or_else(|| find(path))
+    }
+}
+
+impl Host {
+    /// Where a name would lie, links on the way followed, whether or not anything has it.
+    pub(crate) fn landing(&self, path: &AbsPath) -> AbsPath {
+        if let Found::Present { real, .. } = self.find(path) {
+            return real;
+        }
+        match (path.parent(), path.as_path().file_name()) {
+            (Some(parent), Some(name)) => self
+                .landing(&parent)
+                .join(name)
+                .unwrap_or_else(|_| path.clone()),
+            _ => path.clone(),
+        }
+    }
+}
+
+/// Follows links one by one, so that each is known.
+fn find(path: &AbsPath) -> Found {
+    let mut links = Vec::new();
+    match resolve(path.as_path(), &mut links) {
+        Ok((real, metadata)) => match AbsPath::new(real) {
+            Ok(real) => {
+                let kind = if metadata.is_dir() {
+                    Kind::Directory
+                } else {
+                    Kind::File
+                };
+                Found::Present { real, kind, links }
+            }
+            Err(_) => Found::Missing,
+        },
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Found::Unreadable,
+        Err(_) => Found::Missing,
+    }
+}
+
+/// Beyond this, a directory is not one that a person looks through.
+const MAX_ENTRIES: usize = 4096;
+
+/// As many links as the kernel follows.
+const MAX_LINKS: usize = 40;
+
+fn resolve(path: &Path, links: &mut Vec<AbsPath>) -> io::Result<(PathBuf, fs::Metadata)> {
+    // Most paths have no links at all: one call tells.
+    let mut real = PathBuf::from("/");
+    let mut left: Vec<PathBuf> = parts(path);
+    let mut metadata = fs::symlink_metadata("/")?;
+    while let Some(part) = left.pop() {
+        if part.as_os_str() == ".." {
+            real.pop();
+            continue;
+        }
+        let next = real.join(&part);
+        metadata = fs::symlink_metadata(&next)?;
+        if !metadata.is_symlink() {
+            real = next;
+            continue;
+        }
+        if links.len() == MAX_LINKS {
+            return Err(io::Error::from_raw_os_error(
+                rustix::io::Errno::LOOP.raw_os_error(),
+            ));
+        }
+        links.extend(AbsPath::new(&real).ok());
+        let target = fs::read_link(&next)?;
+        if target.is_absolute() {
+            real = PathBuf::from("/");
+        }
+        left.extend(parts(&target));
+    }
+    if metadata.is_symlink() {
+        metadata = fs::symlink_metadata(&real)?;
+    }
+    Ok((real, metadata))
+}
+
+/// The components below the root, last one first.
+fn parts(path: &Path) -> Vec<PathBuf> {
+    use std::path::Component;
+    let parts = path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(PathBuf::from(name)),
+        Component::ParentDir => Some(PathBuf::from("..")),
+        _ => None,
+    });
+    parts.collect::<Vec<_>>().into_iter().rev().collect()
+}

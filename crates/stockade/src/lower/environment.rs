@@ -1,0 +1,96 @@
+//! The command's environment.
+
+use std::path::{Path, PathBuf};
+
+use stockade_linux::plan::Text;
+use stockade_policy::profile::{Backend, Profile};
+use stockade_rules::{AbsPath, Kind};
+
+use crate::plan::{PlanError, Spec};
+
+pub(super) struct Environment {
+    pub(super) entries: Vec<Text>,
+    /// Names that were not handed on.
+    pub(super) removed: Vec<String>,
+}
+
+/// What the shells assume when nobody says.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Where temporary files go inside, whatever the host's `TMPDIR` says.
+const TEMPORARY: &str = "/tmp";
+
+/// Where tools keep what they can do without, below the home: they fail where they can't write
+/// it (`go build`, `npm`), so they are sent to the temporary directory unless it was granted.
+const CACHES: &[(&str, &str)] = &[("XDG_CACHE_HOME", ".cache"), ("npm_config_cache", ".npm")];
+
+pub(super) fn lower(
+    profile: &Profile,
+    spec: &Spec,
+    backend: Backend,
+    network_off: bool,
+    scratch: Option<&Path>,
+) -> Result<Environment, PlanError> {
+    let roots: Vec<&Path> = profile.writable_roots.iter().map(AsRef::as_ref).collect();
+    let request = profile
+        .environment
+        .request()
+        .map_err(PlanError::Environment)?
+        .with_markers(&backend.to_string(), network_off, &roots);
+    let mut built = request.build(spec.env.iter().cloned());
+    let stated = |name: &str| {
+        profile
+            .environment
+            .set
+            .iter()
+            .any(|set| set.value.name().as_os_str() == name)
+    };
+    let temporary = scratch.unwrap_or(Path::new(TEMPORARY));
+    for name in ["TMPDIR", "TEMP", "TMP"] {
+        let handed_on = built.env.contains_key(std::ffi::OsStr::new(name));
+        // Without the name programs use /tmp, where a run without mounts may not write.
+        let needed = scratch.is_some() && name == "TMPDIR";
+        if (handed_on || needed) && !stated(name) {
+            built.env.insert(name.into(), temporary.into());
+        }
+    }
+    for (name, directory) in CACHES {
+        let variable = std::ffi::OsStr::new(name);
+        let place = built.env.get(variable).map(PathBuf::from).or_else(|| {
+            let home = built.env.get(std::ffi::OsStr::new("HOME"))?;
+            Some(Path::new(home).join(directory))
+        });
+        let writable = place
+            .and_then(|place| AbsPath::new(place).ok())
+            .is_some_and(|place| profile.rules.decide(Kind::Write, place.as_path()).allowed);
+        if !writable && !stated(name) {
+            built
+                .env
+                .insert(name.into(), temporary.join(directory).into());
+        }
+    }
+    // It lies below /run, which is hidden.
+    if !stated("XDG_RUNTIME_DIR") {
+        built.env.remove(std::ffi::OsStr::new("XDG_RUNTIME_DIR"));
+    }
+    built
+        .env
+        .entry("PATH".into())
+        .or_insert_with(|| DEFAULT_PATH.into());
+    let entries = built
+        .env
+        .iter()
+        .map(|(name, value)| {
+            let mut entry = name.clone();
+            entry.push("=");
+            entry.push(value);
+            super::text(entry)
+        })
+        .collect::<Result<_, _>>()?;
+    let removed = built
+        .removed
+        .iter()
+        .map(|note| note.name.to_string_lossy().into_owned())
+        .collect();
+    Ok(Environment { entries, removed })
+}

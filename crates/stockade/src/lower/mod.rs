@@ -1,0 +1,287 @@
+//! From profile, command and host to plan. Pure: everything that is looked at is in `Host`.
+
+mod environment;
+pub(crate) mod limits;
+mod mounts;
+mod rules;
+mod unshared;
+
+use stockade_linux::plan::{self, Command, LinuxPlan, Text};
+use stockade_linux::seccomp::{Arch, Mediation, ProfileKind, ProfileOptions};
+use stockade_policy::profile::{Backend, Clause, Level, NetworkMode, Profile, SeccompMode};
+use stockade_rules::{AbsPath, Access, Kind, Pattern, RuleSet};
+
+use crate::host::{self, Found, Host};
+use crate::plan::{ExecPlan, PlanError, Spec};
+use crate::probe::Tier;
+use crate::report::{ClauseReport, Enforcement};
+
+/// What a tier makes of the rules.
+struct Parts {
+    backend: Backend,
+    root: plan::Root,
+    mounts: Vec<plan::Mount>,
+    cwd: AbsPath,
+    landlock: Option<plan::Landlock>,
+    /// A directory for temporary files that the host's `/tmp` is no place for.
+    scratch: Option<AbsPath>,
+    /// Directories that only this sandbox has.
+    private: Vec<AbsPath>,
+    /// The rules with those about what the engine itself provides.
+    rules: RuleSet,
+    /// What the filter starts from.
+    options: ProfileOptions,
+    /// Whether the mediator sees every open.
+    reads: bool,
+}
+
+pub(crate) fn lower(
+    profile: &Profile,
+    spec: &Spec,
+    host: &Host,
+    tier: Tier,
+) -> Result<ExecPlan, PlanError> {
+    let network_off = network(profile)?;
+    let mut warnings = profile.warnings.clone();
+    if profile.danger_nested_namespaces.value {
+        warnings.push("the command may make user namespaces of its own".to_owned());
+    }
+    let rules = rules::real(profile, host, &mut warnings);
+    let (mut rlimits, cgroup, mut limits_report) = limits::lower(profile, host);
+    let (parts, mut enforcement) = match tier {
+        Tier::Native => (
+            native(profile, &rules, host)?,
+            clauses(profile, host, network_off),
+        ),
+        Tier::Landlock => {
+            unshared::adjust_limits(profile, &mut rlimits, &mut limits_report);
+            unshared::lower(profile, &rules, host, network_off)?
+        }
+    };
+    let scratch = parts.scratch.as_ref().map(AbsPath::as_path);
+    let environment = environment::lower(profile, spec, parts.backend, network_off, scratch)?;
+    enforcement.push(limits_report);
+    enforcement.sort_by_key(|report| report.clause);
+    check(profile, tier, &enforcement)?;
+
+    let linux = LinuxPlan {
+        command: Command {
+            argv: spec.argv.iter().map(text).collect::<Result<_, _>>()?,
+            env: environment.entries,
+            cwd: parts.cwd,
+        },
+        own_namespaces: tier == Tier::Native,
+        scratch: parts.scratch,
+        own_network: network_off && tier == Tier::Native,
+        root: parts.root,
+        mounts: parts.mounts,
+        rlimits,
+        cgroup,
+        landlock: parts.landlock,
+        seccomp: filter(profile, parts.options, parts.reads || spec.explain)?,
+        mediation: Some(plan::Mediation {
+            rules: parts.rules,
+            unix_sockets: rules::sockets(profile, host),
+            private: parts.private,
+            git_configs: rules::git_configs(profile),
+        }),
+        nested_namespaces: profile.danger_nested_namespaces.value,
+        keep_descriptors: spec.keep_descriptors.clone(),
+        terminal: spec.terminal,
+    };
+    if linux.command.argv.is_empty() {
+        return Err(PlanError::Empty);
+    }
+    Ok(ExecPlan {
+        backend: parts.backend,
+        enforcement,
+        env_removed: environment.removed,
+        warnings,
+        wall_time: profile.limits.wall_time(),
+        output: profile.limits.output(),
+        linux,
+    })
+}
+
+fn native(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<Parts, PlanError> {
+    let view = mounts::lower(profile, rules, host)?;
+    Ok(Parts {
+        backend: Backend::Native,
+        root: view.root,
+        mounts: view.mounts,
+        cwd: view.cwd,
+        landlock: (host.landlock > 0).then(|| plan::Landlock {
+            abi: host.landlock,
+            listable: Vec::new(),
+            readable: vec![AbsPath::root()],
+            writable: view.writable,
+            devices: view.devices,
+        }),
+        scratch: None,
+        private: view.private,
+        rules: view.rules,
+        options: ProfileOptions::native(),
+        reads: denies_reads_unmounted(profile, rules, host),
+    })
+}
+
+/// Where the command starts: a directory that exists and may be read.
+fn working_directory(
+    profile: &Profile,
+    rules: &RuleSet,
+    host: &Host,
+) -> Result<AbsPath, PlanError> {
+    let Found::Present {
+        real,
+        kind: host::Kind::Directory,
+        ..
+    } = host.find(&profile.cwd)
+    else {
+        return Err(PlanError::MissingCwd(profile.cwd.clone()));
+    };
+    if !rules.decide(Kind::Read, real.as_path()).allowed {
+        return Err(PlanError::HiddenCwd(real));
+    }
+    Ok(real)
+}
+
+/// Whether the sandbox gets a network of its own.
+fn network(profile: &Profile) -> Result<bool, PlanError> {
+    let network = &profile.network;
+    if let Some(port) = network.expose.iter().chain(&network.host_port).next() {
+        return Err(PlanError::Port(port.value));
+    }
+    match network.mode.value {
+        NetworkMode::Off => Ok(true),
+        // An empty list allows nothing, which needs no proxy.
+        NetworkMode::Allowlist if network.allow.is_empty() => Ok(true),
+        NetworkMode::Allowlist => Err(PlanError::Allowlist),
+        NetworkMode::Open => Ok(false),
+    }
+}
+
+/// Whether a denied read can't be a mount, so that the mediator must see every open: a pattern, or
+/// something in a writable root that can't be looked at before a mode is changed.
+fn denies_reads_unmounted(profile: &Profile, rules: &RuleSet, host: &Host) -> bool {
+    rules.iter().any(|rule| {
+        matches!(rule.access, Access::Deny | Access::DenyRead)
+            && match &rule.pattern {
+                Pattern::Glob(_) => true,
+                Pattern::Subtree(path) => {
+                    host.find(path) == Found::Unreadable
+                        && profile
+                            .writable_roots
+                            .iter()
+                            .any(|root| path.is_within(root))
+                }
+            }
+    })
+}
+
+fn filter(
+    profile: &Profile,
+    mut options: ProfileOptions,
+    reads: bool,
+) -> Result<stockade_linux::seccomp::FilterSpec, PlanError> {
+    options.kind = match profile.seccomp.mode.value {
+        SeccompMode::Strict => ProfileKind::Strict,
+        SeccompMode::Permissive => ProfileKind::Permissive,
+        SeccompMode::Logging => ProfileKind::Logging,
+    };
+    let stated = profile.seccomp.block.iter();
+    options
+        .extra_blocked
+        .extend(stated.map(|name| name.value.as_str().to_owned()));
+    options.allow_namespaces = profile.danger_nested_namespaces.value;
+    // A debugger can do more harm than good where the level asks for the smallest surface.
+    options.allow_debug &= profile.level.value < Level::Enhanced;
+    options.mediation = Some(Mediation {
+        reads,
+        attributes: true,
+        unix_sockets: true,
+    });
+    let arch = Arch::native().ok_or(PlanError::Architecture)?;
+    options.filter(arch).map_err(PlanError::Seccomp)
+}
+
+/// What holds, by what.
+fn clauses(profile: &Profile, host: &Host, own_network: bool) -> Vec<ClauseReport> {
+    let full = |clause, mechanism: &str| ClauseReport::full(clause, mechanism);
+    let landlock = if host.landlock > 0 {
+        " and Landlock"
+    } else {
+        ""
+    };
+    let mut reports = vec![
+        full(Clause::FsRead, "mounts; the mediator for patterns"),
+        full(Clause::FsWrite, &format!("read-only mounts{landlock}")),
+        full(Clause::Names, "the mediator"),
+        full(Clause::Devices, "a /dev of its own"),
+        full(Clause::Processes, "pid namespace"),
+        full(Clause::Environment, "allowlist"),
+        ClauseReport::partly_if(
+            profile.danger_nested_namespaces.value,
+            Clause::Privileges,
+            "no capabilities, no_new_privs, namespace limit",
+            "the command may make user namespaces of its own",
+        ),
+        ClauseReport::partly_if(
+            profile.seccomp.mode.value == SeccompMode::Logging,
+            Clause::Seccomp,
+            "seccomp filter",
+            "refusals are only logged",
+        ),
+    ];
+    reports.push(if own_network {
+        full(Clause::Network, "network namespace with a loopback only")
+    } else {
+        full(Clause::Network, "open by policy")
+    });
+    let ipc = "ipc namespace, hidden sockets, the mediator for Unix sockets";
+    reports.push(ClauseReport::partly_if(
+        !own_network && host.landlock < 6,
+        Clause::Ipc,
+        ipc,
+        "abstract sockets of the host are reachable before Landlock ABI 6",
+    ));
+    reports
+}
+
+/// Refuses what would not hold, unless that was asked for.
+fn check(profile: &Profile, tier: Tier, reports: &[ClauseReport]) -> Result<(), PlanError> {
+    for report in reports {
+        if report.enforcement == Enforcement::Full {
+            continue;
+        }
+        let reason = report.gap.clone().unwrap_or_default();
+        let clause = report.clause;
+        if profile
+            .require
+            .iter()
+            .any(|required| required.value == clause)
+        {
+            return Err(PlanError::Required {
+                clause,
+                enforcement: report.enforcement,
+                reason,
+            });
+        }
+        // What the user weakened by name is no surprise; limits are told apart in their own file.
+        let by_request = matches!(
+            clause,
+            Clause::Privileges | Clause::Seccomp | Clause::Limits
+        );
+        // A tier that was chosen, or is all that the host offers, has its gaps; they are said.
+        let of_tier = tier == Tier::Landlock && report.enforcement == Enforcement::Partial;
+        if !by_request && !of_tier && !profile.best_effort.value {
+            return Err(PlanError::Unenforced { clause, reason });
+        }
+    }
+    Ok(())
+}
+
+/// An argument or entry without NUL.
+fn text(text: impl AsRef<std::ffi::OsStr>) -> Result<Text, PlanError> {
+    let text = text.as_ref();
+    Text::new(text).ok_or_else(|| PlanError::Nul(text.to_owned()))
+}

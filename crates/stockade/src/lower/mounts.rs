@@ -1,0 +1,263 @@
+//! The file-system view: which paths need a mount of their own, and what it shows.
+
+use std::collections::BTreeMap;
+
+use stockade_linux::plan::{Mount, Root, View};
+use stockade_policy::profile::{Base, PROTECTED_NAMES, Profile};
+use stockade_rules::{AbsPath, Access, Kind as Wish, PathRule, Pattern, Rank, RuleSet};
+
+use crate::host::{Found, Host, Kind};
+use crate::plan::PlanError;
+
+/// What the plan needs to know about the view.
+pub(super) struct Lowered {
+    pub(super) root: Root,
+    pub(super) mounts: Vec<Mount>,
+    pub(super) cwd: AbsPath,
+    /// For Landlock: where writing is allowed, and where device ioctls are.
+    pub(super) writable: Vec<AbsPath>,
+    pub(super) devices: Vec<AbsPath>,
+    /// Directories that only this sandbox has.
+    pub(super) private: Vec<AbsPath>,
+    /// The rules with those about what the engine itself provides.
+    pub(super) rules: RuleSet,
+}
+
+/// What is seen at a path, as far as rules are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Hidden,
+    /// Only here: a `/tmp`, `/dev` or `/proc` of the sandbox's own.
+    Private,
+    ReadOnly,
+    Writable,
+}
+
+/// Where there is no limit on `/tmp` the kernel's own applies: half the memory.
+const NO_LIMIT: u64 = 0;
+
+pub(super) fn lower(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<Lowered, PlanError> {
+    let rules = with_engine_rules(rules);
+    let mut points = Points::default();
+    points.add_engine(profile, &rules, host)?;
+    points.add_rules(profile, &rules, host);
+    points.add_protected(profile, &rules, host);
+
+    let root = match profile.base.value {
+        Base::Host => Root::Host,
+        Base::Minimal => Root::Empty,
+    };
+    let top = if root == Root::Host {
+        Seen::ReadOnly
+    } else {
+        Seen::Hidden
+    };
+    let (mounts, writable) = points.into_mounts(top);
+    let cwd = super::working_directory(profile, &rules, host)?;
+    let private = ["/tmp", "/dev/shm"]
+        .into_iter()
+        .filter_map(|path| AbsPath::new(path).ok());
+    Ok(Lowered {
+        root,
+        mounts,
+        cwd,
+        writable,
+        devices: AbsPath::new("/dev").into_iter().collect(),
+        private: private.collect(),
+        rules,
+    })
+}
+
+/// What the sandbox has of its own may be written.
+fn with_engine_rules(rules: &RuleSet) -> RuleSet {
+    let mut rules = rules.clone();
+    for (path, access) in [
+        ("/tmp", Access::Write),
+        ("/dev", Access::Write),
+        ("/proc", Access::Write),
+        ("/sys", Access::Read),
+    ] {
+        if let Ok(path) = AbsPath::new(path) {
+            let pattern = Pattern::Subtree(path);
+            rules.push(PathRule::built_in(
+                pattern,
+                access,
+                "built-in: the sandbox's own",
+            ));
+        }
+    }
+    rules
+}
+
+/// Paths at which something may change, in order.
+#[derive(Default)]
+struct Points(BTreeMap<AbsPath, (Seen, View)>);
+
+impl Points {
+    fn add_engine(
+        &mut self,
+        profile: &Profile,
+        rules: &RuleSet,
+        host: &Host,
+    ) -> Result<(), PlanError> {
+        let size = profile.limits.tmp_size().unwrap_or(NO_LIMIT);
+        let mut granted = Vec::new();
+        for device in &profile.devices {
+            match host.find(&device.value) {
+                Found::Present { real, .. } => granted.push(real),
+                Found::Missing | Found::Unreadable => {
+                    return Err(PlanError::Device(device.value.clone()));
+                }
+            }
+        }
+        let engine = [
+            (
+                "/dev",
+                View::Devices {
+                    granted,
+                    shared_memory: size,
+                },
+            ),
+            ("/proc", View::Proc),
+            ("/tmp", View::Temporary { size }),
+        ];
+        for (path, view) in engine {
+            let Ok(path) = AbsPath::new(path) else {
+                continue;
+            };
+            if !stated_at(rules, &path) {
+                self.0.insert(path, (Seen::Private, view));
+            }
+        }
+        for path in ["/run", "/var/run"] {
+            let Ok(path) = AbsPath::new(path) else {
+                continue;
+            };
+            let present = matches!(host.find(&path), Found::Present { real, kind: Kind::Directory, .. } if real == path);
+            if present && profile.base.value == Base::Host && !stated_at(rules, &path) {
+                self.0.insert(path, (Seen::Hidden, View::Empty));
+            }
+        }
+        if profile.base.value == Base::Minimal
+            && let Ok(sys) = AbsPath::new("/sys")
+        {
+            self.0.insert(sys, (Seen::ReadOnly, View::ReadOnly));
+        }
+        Ok(())
+    }
+
+    /// A point for every path that a rule names and that exists.
+    fn add_rules(&mut self, profile: &Profile, rules: &RuleSet, host: &Host) {
+        for rule in rules {
+            let Pattern::Subtree(path) = &rule.pattern else {
+                continue;
+            };
+            let Found::Present { real, .. } = host.find(path) else {
+                continue;
+            };
+            self.add(real, rules);
+        }
+        if profile.base.value == Base::Minimal {
+            // The links that programs are found through: /bin, /lib64 …
+            for rule in &profile.rules {
+                let Pattern::Subtree(path) = &rule.pattern else {
+                    continue;
+                };
+                if let Found::Present { real, .. } = host.find(path)
+                    && real != *path
+                    && rule.rank == Rank::Default
+                {
+                    self.0
+                        .insert(path.clone(), (Seen::ReadOnly, View::Symlink(real)));
+                }
+            }
+        }
+        for socket in &profile.network.unix {
+            if let Found::Present { real, .. } = host.find(&socket.value) {
+                self.0.insert(real, (Seen::ReadOnly, View::ReadOnly));
+            }
+        }
+    }
+
+    fn add(&mut self, path: AbsPath, rules: &RuleSet) {
+        if path == AbsPath::root() || self.0.contains_key(&path) {
+            return;
+        }
+        let allowed = |wish| rules.decide(wish, path.as_path()).allowed;
+        let point = match (allowed(Wish::Read), allowed(Wish::Write)) {
+            (false, _) => (Seen::Hidden, View::Hidden),
+            (true, false) => (Seen::ReadOnly, View::ReadOnly),
+            (true, true) => (Seen::Writable, View::Writable),
+        };
+        self.0.insert(path, point);
+    }
+
+    /// A second lock on protected names that exist at the top of a writable root. git's own
+    /// configuration is left to the mediator: git could not replace a mount point.
+    fn add_protected(&mut self, profile: &Profile, rules: &RuleSet, host: &Host) {
+        for root in &profile.writable_roots {
+            for protected in PROTECTED_NAMES {
+                if protected.name.contains('*') || protected.name.ends_with("/config") {
+                    continue;
+                }
+                let Ok(path) = root.join(protected.name) else {
+                    continue;
+                };
+                if let Found::Present { real, .. } = host.find(&path)
+                    && real == path
+                {
+                    self.add(path, rules);
+                }
+            }
+        }
+    }
+
+    /// Leaves out what the mount above shows already.
+    fn into_mounts(self, top: Seen) -> (Vec<Mount>, Vec<AbsPath>) {
+        let mut above: Vec<(AbsPath, Seen)> = Vec::new();
+        let mut mounts: Vec<Mount> = Vec::new();
+        let mut writable = Vec::new();
+        for (path, (seen, view)) in self.0 {
+            while above
+                .last()
+                .is_some_and(|(ancestor, _)| !path.is_within(ancestor))
+            {
+                above.pop();
+            }
+            let outer = above.last().map_or(top, |(_, seen)| *seen);
+            let is_link = matches!(view, View::Symlink(_));
+            let needed = match (outer, seen) {
+                (Seen::Hidden | Seen::Private, Seen::Hidden) => {
+                    matches!(view, View::Empty) && outer == Seen::Private
+                }
+                (outer, seen) => outer != seen || seen == Seen::Private,
+            };
+            if !needed && !is_link {
+                continue;
+            }
+            if seen == Seen::Writable || seen == Seen::Private {
+                writable.push(path.clone());
+            }
+            // What lies below something hidden needs a place to be mounted on.
+            if outer == Seen::Hidden
+                && let Some((ancestor, _)) = above.last()
+                && let Some(mount) = mounts.iter_mut().find(|mount| mount.path == *ancestor)
+                && mount.view == View::Hidden
+            {
+                mount.view = View::Empty;
+            }
+            if !is_link {
+                above.push((path.clone(), seen));
+            }
+            mounts.push(Mount { path, view });
+        }
+        (mounts, writable)
+    }
+}
+
+/// Whether the user spoke about this very path: then it is the host's and not our own.
+pub(super) fn stated_at(rules: &RuleSet, path: &AbsPath) -> bool {
+    rules.iter().any(|rule| {
+        rule.rank == Rank::Stated && matches!(&rule.pattern, Pattern::Subtree(root) if root == path)
+    })
+}

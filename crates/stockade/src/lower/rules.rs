@@ -1,0 +1,115 @@
+//! The profile's rules with real paths: what a rule names, links followed where that is safe.
+
+use stockade_policy::profile::{Guard, PROTECTED_NAMES, Profile};
+use stockade_rules::{AbsPath, Access, PathGlob, PathRule, Pattern, RuleSet};
+
+use crate::host::{Found, Host};
+
+/// The rules as they apply to real paths.
+pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -> RuleSet {
+    let mut rules = Vec::new();
+    for rule in &profile.rules {
+        let Pattern::Subtree(path) = &rule.pattern else {
+            rules.push(rule.clone());
+            continue;
+        };
+        let found = host.find(path);
+        match (rule.access, found) {
+            (Access::Read | Access::Write, Found::Present { real, links, .. }) => {
+                if let Some(link) = links.iter().find(|link| plantable(profile, path, link)) {
+                    warnings.push(format!(
+                        "`{path}` leads out through a link in `{link}`, which the command may write; the grant is ignored"
+                    ));
+                    continue;
+                }
+                rules.push(PathRule {
+                    pattern: Pattern::Subtree(real),
+                    ..rule.clone()
+                });
+            }
+            (Access::Read | Access::Write, Found::Missing | Found::Unreadable) => {
+                if rule.rank == stockade_rules::Rank::Stated {
+                    warnings.push(format!("`{path}` does not exist; the grant has no effect"));
+                }
+            }
+            // A denial holds for the name and for what it leads to.
+            (Access::Deny | Access::DenyRead | Access::DenyWrite, found) => {
+                if let Found::Present { real, .. } = found
+                    && real != *path
+                {
+                    rules.push(PathRule {
+                        pattern: Pattern::Subtree(real),
+                        ..rule.clone()
+                    });
+                }
+                rules.push(rule.clone());
+            }
+        }
+    }
+    rules.extend(behind_links(profile, host));
+    RuleSet::new(rules)
+}
+
+/// Protected names that are links, or lie behind one: what they lead to is protected as well.
+fn behind_links(profile: &Profile, host: &Host) -> Vec<PathRule> {
+    let mut rules = Vec::new();
+    for root in &profile.writable_roots {
+        for protected in PROTECTED_NAMES {
+            if protected.name.contains('*')
+                || profile.git_config.value && protected.guard == Guard::GitConfig
+            {
+                continue;
+            }
+            let Ok(path) = root.join(protected.name) else {
+                continue;
+            };
+            let landing = host.landing(&path);
+            if landing != path {
+                let pattern = Pattern::Subtree(landing);
+                rules.push(PathRule::built_in(
+                    pattern,
+                    Access::DenyWrite,
+                    protected.guard.reason(),
+                ));
+            }
+        }
+    }
+    rules
+}
+
+/// Whether a link in this directory may have been made by sandboxed code: it lies in a writable
+/// root that is not the granted path itself.
+fn plantable(profile: &Profile, granted: &AbsPath, directory: &AbsPath) -> bool {
+    profile
+        .writable_roots
+        .iter()
+        .any(|root| root != granted && directory.is_within(root))
+}
+
+/// Sockets of the host that were granted, by their real paths.
+pub(super) fn sockets(profile: &Profile, host: &Host) -> Vec<AbsPath> {
+    let sockets = profile.network.unix.iter();
+    sockets
+        .map(|socket| match host.find(&socket.value) {
+            Found::Present { real, .. } => real,
+            Found::Missing | Found::Unreadable => socket.value.clone(),
+        })
+        .collect()
+}
+
+/// Which files are git's configuration, in any writable root.
+pub(super) fn git_configs(profile: &Profile) -> Vec<PathGlob> {
+    if profile.git_config.value {
+        return Vec::new();
+    }
+    let names = PROTECTED_NAMES
+        .iter()
+        .filter(|name| name.guard == Guard::GitConfig && name.name.ends_with("/config"));
+    let globs = names.flat_map(|name| {
+        profile
+            .writable_roots
+            .iter()
+            .filter_map(move |root| PathGlob::new(&format!("**/{}", name.name), root).ok())
+    });
+    globs.collect()
+}

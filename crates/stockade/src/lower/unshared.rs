@@ -1,0 +1,375 @@
+//! The tier without namespaces: rules become Landlock rules and the mediator's.
+//!
+//! Landlock only grants, and a grant holds for everything below. So a directory with something
+//! denied in it is not granted itself; each of its other entries is, and so on down to what is
+//! denied. Directories that may be written are granted whole, because names are made in them: what
+//! is denied below those is the mediator's to hold, which sees every open in this tier.
+//!
+//! What that leaves open is in [`clauses`], in words.
+
+use std::collections::BTreeSet;
+
+use stockade_linux::plan::{Landlock, Resource, Rlimit, Root};
+use stockade_linux::seccomp::ProfileOptions;
+use stockade_policy::profile::{Backend, Base, Clause, Profile, SeccompMode};
+use stockade_rules::{AbsPath, Access, Kind as Wish, PathRule, Pattern, RuleSet};
+
+use super::Parts;
+use super::mounts::stated_at;
+use crate::host::{Found, Host};
+use crate::plan::PlanError;
+use crate::report::{ClauseReport, Enforcement};
+
+pub(super) fn lower(
+    profile: &Profile,
+    rules: &RuleSet,
+    host: &Host,
+    network_off: bool,
+) -> Result<(Parts, Vec<ClauseReport>), PlanError> {
+    let scratch = scratch(rules);
+    let devices = devices(profile, host)?;
+    let rules = with_engine_rules(profile, rules, &devices, scratch.as_ref());
+    let cwd = super::working_directory(profile, &rules, host)?;
+    let mut grants = Grants::new(&rules, host);
+    grants.add(&AbsPath::root());
+    let reports = clauses(profile, host, network_off, &grants);
+    let (readable, mut writable) = (grants.readable, grants.writable);
+    // It does not exist yet.
+    writable.extend(scratch.clone());
+    let parts = Parts {
+        backend: Backend::Landlock,
+        root: Root::Host,
+        mounts: Vec::new(),
+        cwd,
+        landlock: (host.landlock > 0).then(|| Landlock {
+            abi: host.landlock,
+            // Listing what may not be read is refused by the mediator.
+            listable: match profile.base.value {
+                Base::Host => vec![AbsPath::root()],
+                Base::Minimal => Vec::new(),
+            },
+            readable,
+            writable,
+            devices,
+        }),
+        private: scratch.iter().cloned().collect(),
+        scratch,
+        rules,
+        options: ProfileOptions {
+            inet: !network_off,
+            extra_blocked: SYSTEM_V.iter().map(|&name| name.to_owned()).collect(),
+            ..ProfileOptions::shared_namespaces()
+        },
+        reads: true,
+    };
+    Ok((parts, reports))
+}
+
+/// Without an ipc namespace these are the host's.
+const SYSTEM_V: &[&str] = &[
+    "mq_open",
+    "mq_unlink",
+    "msgctl",
+    "msgget",
+    "msgrcv",
+    "msgsnd",
+    "semctl",
+    "semget",
+    "semop",
+    "semtimedop",
+    "shmat",
+    "shmctl",
+    "shmget",
+];
+
+/// Limits that mean something else without namespaces.
+pub(super) fn adjust_limits(profile: &Profile, rlimits: &mut [Rlimit], report: &mut ClauseReport) {
+    // The kernel counts all tasks of the user, so the run gets that many on top.
+    for limit in rlimits {
+        if limit.resource == Resource::Processes {
+            limit.value = limit.value.saturating_add(Host::tasks_of_user());
+        }
+    }
+    if profile.limits.tmp_size().is_some() {
+        let gap = "the size of the directory for temporary files is not limited";
+        report.enforcement = Enforcement::Partial;
+        report.gap = Some(match report.gap.take() {
+            Some(other) => format!("{other}; {gap}"),
+            None => gap.to_owned(),
+        });
+    }
+}
+
+/// The run's directory for temporary files; none if the user grants the host's `/tmp`.
+fn scratch(rules: &RuleSet) -> Option<AbsPath> {
+    let tmp = AbsPath::new("/tmp").ok()?;
+    if stated_at(rules, &tmp) {
+        return None;
+    }
+    // Nobody may know the name before: `/tmp` is everyone's.
+    let mut random = [0; 8];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).ok()?;
+    tmp.join(format!("stockade-{:016x}", u64::from_ne_bytes(random)))
+        .ok()
+}
+
+/// Nodes that do no harm, and those that the user granted.
+fn devices(profile: &Profile, host: &Host) -> Result<Vec<AbsPath>, PlanError> {
+    let mut devices = Vec::new();
+    for path in HARMLESS.iter().filter_map(|path| AbsPath::new(path).ok()) {
+        if let Found::Present { real, .. } = host.find(&path)
+            && real == path
+        {
+            devices.push(path);
+        }
+    }
+    for device in &profile.devices {
+        match host.find(&device.value) {
+            Found::Present { real, .. } => devices.push(real),
+            Found::Missing | Found::Unreadable => {
+                return Err(PlanError::Device(device.value.clone()));
+            }
+        }
+    }
+    Ok(devices)
+}
+
+const HARMLESS: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+/// The host's own places, as far as they are no place for a sandbox.
+fn with_engine_rules(
+    profile: &Profile,
+    rules: &RuleSet,
+    devices: &[AbsPath],
+    scratch: Option<&AbsPath>,
+) -> RuleSet {
+    let mut all = rules.clone();
+    let mut push = |path: AbsPath, access| {
+        let pattern = Pattern::Subtree(path);
+        all.push(PathRule::built_in(
+            pattern,
+            access,
+            "built-in: without namespaces",
+        ));
+    };
+    for path in ["/dev", "/run", "/tmp", "/var/run"] {
+        if let Ok(path) = AbsPath::new(path)
+            && !stated_at(rules, &path)
+        {
+            push(path, Access::Deny);
+        }
+    }
+    for path in ["/proc", "/sys"] {
+        if let Ok(path) = AbsPath::new(path) {
+            push(path, Access::Read);
+        }
+    }
+    for device in devices {
+        push(device.clone(), Access::Write);
+    }
+    // Programs make names in these; what has one already is somebody else's.
+    for path in ["/dev/pts", "/dev/shm"] {
+        if let Ok(path) = AbsPath::new(path) {
+            for entry in Host::entries(&path).0 {
+                push(entry, Access::Deny);
+            }
+            push(path, Access::Write);
+        }
+    }
+    for device in profile.devices.iter().map(|device| &device.value) {
+        push(device.clone(), Access::Write);
+    }
+    if let Some(scratch) = scratch {
+        push(scratch.clone(), Access::Write);
+    }
+    all
+}
+
+/// What Landlock is told.
+struct Grants<'a> {
+    rules: &'a RuleSet,
+    /// Every existing path that a rule names.
+    points: BTreeSet<AbsPath>,
+    readable: Vec<AbsPath>,
+    writable: Vec<AbsPath>,
+    /// A denial below something writable: the mediator alone holds it.
+    leans_on_mediator: bool,
+    /// A directory had too many entries to grant each.
+    left_out: Option<AbsPath>,
+}
+
+impl<'a> Grants<'a> {
+    fn new(rules: &'a RuleSet, host: &Host) -> Self {
+        let named = rules.iter().filter_map(|rule| match &rule.pattern {
+            Pattern::Subtree(path) => Some(path),
+            Pattern::Glob(_) => None,
+        });
+        let points = named.filter_map(|path| match host.find(path) {
+            Found::Present { real, .. } => Some(real),
+            Found::Missing | Found::Unreadable => None,
+        });
+        Self {
+            rules,
+            points: points.collect(),
+            readable: Vec::new(),
+            writable: Vec::new(),
+            leans_on_mediator: false,
+            left_out: None,
+        }
+    }
+
+    /// Grants what may be done at `path` and below it.
+    fn add(&mut self, path: &AbsPath) {
+        let below = self.below(path);
+        let hides = below.iter().any(|point| !self.allows(Wish::Read, point));
+        if self.allows(Wish::Write, path) {
+            self.leans_on_mediator |= hides;
+            self.writable.push(path.clone());
+        } else if !self.allows(Wish::Read, path) {
+            self.add_islands(&below, Wish::Read);
+        } else if !hides {
+            self.readable.push(path.clone());
+            self.add_islands(&below, Wish::Write);
+        } else {
+            self.add_entries(path, &below);
+        }
+    }
+
+    /// Those of `points` that are granted again, and what is below them.
+    fn add_islands(&mut self, points: &[AbsPath], wish: Wish) {
+        let mut done: Option<&AbsPath> = None;
+        for point in points {
+            let is_done = done.is_some_and(|done| point.is_within(done));
+            if !is_done && self.allows(wish, point) {
+                self.add(point);
+                done = Some(point);
+            }
+        }
+    }
+
+    /// The entries of a directory in which something is denied.
+    fn add_entries(&mut self, directory: &AbsPath, points: &[AbsPath]) {
+        let (entries, is_all) = Host::entries(directory);
+        if !is_all {
+            self.left_out = Some(directory.clone());
+        }
+        for entry in entries {
+            if points.iter().any(|point| point.is_within(&entry)) {
+                self.add(&entry);
+            } else if self.allows(Wish::Read, &entry) {
+                self.readable.push(entry);
+            }
+        }
+    }
+
+    /// The points strictly below, in order: what is above comes first.
+    fn below(&self, path: &AbsPath) -> Vec<AbsPath> {
+        let is_below = |point: &&AbsPath| *point != path && point.is_within(path);
+        self.points.iter().filter(is_below).cloned().collect()
+    }
+
+    fn allows(&self, wish: Wish, path: &AbsPath) -> bool {
+        self.rules.decide(wish, path.as_path()).allowed
+    }
+}
+
+/// What holds, by what, and what does not.
+fn clauses(
+    profile: &Profile,
+    host: &Host,
+    network_off: bool,
+    grants: &Grants<'_>,
+) -> Vec<ClauseReport> {
+    let abi = host.landlock;
+    let full = ClauseReport::full;
+    let partial = |clause, mechanism, gaps: &[&str]| {
+        ClauseReport::partial(clause, mechanism, gaps.join("; "))
+    };
+    let mut reads = vec!["names, sizes and attributes of what may not be read can be asked for"];
+    if grants.leans_on_mediator {
+        reads.push("a denied program below a writable directory can be executed");
+    }
+    let left_out = grants.left_out.as_ref().map(|directory| {
+        format!("`{directory}` has too many entries beside a denied one: some can't be read")
+    });
+    reads.extend(left_out.as_deref());
+    let mut writes = vec!["times, modes and attributes of the user's files can be changed"];
+    if abi < 2 {
+        writes.push("renames between directories fail before Landlock ABI 2");
+    }
+    let mut processes = vec!["the host's processes are visible in /proc"];
+    if abi < SCOPES {
+        processes.push("the user's processes can be signalled before Landlock ABI 6");
+    }
+    let mut ipc = vec!["/dev/shm is the host's: what others make there during the run is in reach"];
+    if abi < SCOPES {
+        ipc.push("abstract sockets of the host are reachable before Landlock ABI 6");
+    }
+    let mut reports = vec![
+        partial(Clause::FsRead, "Landlock and the mediator", &reads),
+        partial(
+            Clause::FsWrite,
+            "Landlock and the mediator; of /tmp only TMPDIR",
+            &writes,
+        ),
+        full(Clause::Names, "the mediator"),
+        partial(
+            Clause::Devices,
+            "Landlock and the mediator",
+            &["terminals that the user opens during the run can be opened"],
+        ),
+        partial(Clause::Processes, "Landlock domain, subreaper", &processes),
+        full(Clause::Environment, "allowlist"),
+        ClauseReport::partly_if(
+            profile.danger_nested_namespaces.value,
+            Clause::Privileges,
+            "no capabilities, no_new_privs, seccomp filter",
+            "the command may make user namespaces of its own",
+        ),
+        ClauseReport::partly_if(
+            profile.seccomp.mode.value == SeccompMode::Logging,
+            Clause::Seccomp,
+            "seccomp filter",
+            "refusals are only logged",
+        ),
+        partial(
+            Clause::Ipc,
+            "seccomp filter, Landlock scopes, the mediator for Unix sockets",
+            &ipc,
+        ),
+    ];
+    reports.push(if network_off {
+        full(
+            Clause::Network,
+            "seccomp filter: no internet socket, not even of the loopback",
+        )
+    } else {
+        full(Clause::Network, "open by policy")
+    });
+    if abi == 0 {
+        without_landlock(&mut reports);
+    }
+    reports
+}
+
+/// The first ABI with scopes.
+const SCOPES: u32 = 6;
+
+/// What rested on Landlock.
+fn without_landlock(reports: &mut [ClauseReport]) {
+    for report in reports {
+        if report.mechanism.contains("Landlock") {
+            report.enforcement = Enforcement::None;
+            report.gap = Some("this kernel has no Landlock, or it is switched off".to_owned());
+        }
+    }
+}

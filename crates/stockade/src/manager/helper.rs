@@ -1,0 +1,39 @@
+//! Whether a path can be trusted to be the helper.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use stockade_policy::SandboxTransformError;
+use stockade_policy::profile::Profile;
+use stockade_rules::{AbsPath, Kind};
+
+use crate::host::{Found, Host};
+
+/// Checks that `helper` names a program that can be executed and that the commands which it is to
+/// confine can't replace: the next run would execute what they put there, outside the sandbox.
+pub(super) fn check(helper: &Path, profile: &Profile) -> Result<(), SandboxTransformError> {
+    let refuse = |reason: &str| {
+        let text = format!("the helper `{}` {reason}", helper.display());
+        Err(SandboxTransformError::CreationFailed(text))
+    };
+    // A relative one would depend on the directory, which may be the project's.
+    let Ok(path) = AbsPath::new(helper) else {
+        return refuse("is not named by an absolute path");
+    };
+    let metadata = match helper.metadata() {
+        Ok(metadata) => metadata,
+        Err(error) => return refuse(&format!("can't be used: {error}")),
+    };
+    if !metadata.is_file() || metadata.mode() & 0o111 == 0 {
+        return refuse("is not a program that can be executed");
+    }
+    let real = match Host::look(profile).find(&path) {
+        Found::Present { real, .. } => real,
+        Found::Missing | Found::Unreadable => path.clone(),
+    };
+    let writable = |path: &AbsPath| profile.rules.decide(Kind::Write, path.as_path()).allowed;
+    if writable(&path) || writable(&real) {
+        return refuse("can be replaced by the command under this policy; install it elsewhere");
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! The plan of one run: everything that will be done, as plain data, before anything is done.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use serde::Serialize;
+use stockade_linux::{LinuxPlan, SpawnError};
+use stockade_policy::profile::{Backend, BasePolicy, Clause, Profile};
+use stockade_rules::AbsPath;
+
+use crate::host::Host;
+use crate::lower;
+use crate::probe::Tier;
+use crate::report::{ClauseReport, Enforcement};
+use crate::tier;
+
+/// What to execute.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
+pub struct Spec {
+    /// Program and arguments.
+    pub argv: Vec<OsString>,
+    /// The environment to choose from.
+    pub env: Vec<(OsString, OsString)>,
+    /// Descriptors that the command keeps, by number.
+    pub keep_descriptors: Vec<i32>,
+    /// Whether the command gets a terminal of its own.
+    pub terminal: bool,
+    /// Whether refused reads are recorded too, which makes every open a little slower.
+    pub explain: bool,
+}
+
+/// What one run will do. `stockade run --dry-run` prints it, `stockade run` executes it.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ExecPlan {
+    /// What will enforce it.
+    pub backend: Backend,
+    /// What will be enforced, clause by clause.
+    pub enforcement: Vec<ClauseReport>,
+    /// Names of environment variables that are not handed on.
+    pub env_removed: Vec<String>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// When the run is ended, if it has not ended by itself.
+    pub wall_time: Option<Duration>,
+    /// After how many bytes of output the run is ended.
+    pub output: Option<u64>,
+    /// What the helper will carry out.
+    pub linux: LinuxPlan,
+}
+
+/// Why no plan can be made. Nothing was started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The policy says that somebody else confines the command.
+    #[error("the policy is `{0}`, which confines nothing here")]
+    NotConfined(BasePolicy),
+    /// The backend is not one that this build has.
+    #[error("the backend `{0}` is not available in this build")]
+    Backend(Backend),
+    /// The backend is weaker than the level that was asked for.
+    #[error("the backend `{backend}` is below the level `{level}`")]
+    BelowLevel {
+        /// What was named.
+        backend: Backend,
+        /// What was asked for.
+        level: stockade_policy::profile::Level,
+    },
+    /// A level that needs another backend.
+    #[error("the level `{level}` needs a backend that this build does not have")]
+    Level {
+        /// Which one.
+        level: stockade_policy::profile::Level,
+    },
+    /// The network rules can't be enforced.
+    #[error("a list of allowed hosts can't be enforced: this build has no egress proxy")]
+    Allowlist,
+    /// A single port can't be forwarded.
+    #[error("`{0}` can't be forwarded: this build has no egress proxy")]
+    Port(u16),
+    /// The working directory is not visible inside.
+    #[error("the working directory `{0}` can't be read under this policy")]
+    HiddenCwd(AbsPath),
+    /// The working directory is gone.
+    #[error("the working directory `{0}` does not exist")]
+    MissingCwd(AbsPath),
+    /// A device does not exist.
+    #[error("the device `{0}` does not exist")]
+    Device(AbsPath),
+    /// An argument or environment entry contains NUL.
+    #[error("`{}` contains a NUL byte", .0.display())]
+    Nul(OsString),
+    /// No command.
+    #[error("no command was given")]
+    Empty,
+    /// There is no filter for this machine's architecture.
+    #[error("there is no system-call filter for this architecture")]
+    Architecture,
+    /// The filter can't be built.
+    #[error("the system-call filter can't be built")]
+    Seccomp(#[source] stockade_linux::seccomp::SpecError),
+    /// The environment can't be built.
+    #[error("the environment can't be built")]
+    Environment(#[source] stockade_policy::EnvError),
+    /// A required clause does not hold fully.
+    #[error("`{clause}` is required and would hold {enforcement}: {reason}")]
+    Required {
+        /// Which one.
+        clause: Clause,
+        /// How far it would hold.
+        enforcement: Enforcement,
+        /// What is missing.
+        reason: String,
+    },
+    /// A clause would not hold and nobody asked for best effort.
+    #[error("`{clause}` can't be enforced in full here: {reason}")]
+    Unenforced {
+        /// Which one.
+        clause: Clause,
+        /// What is missing.
+        reason: String,
+    },
+}
+
+impl PlanError {
+    /// What the user could do.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NotConfined(_) => "name another base policy, such as --workspace-write".into(),
+            Self::Backend(_) | Self::Level { .. } => {
+                "`stockade doctor` shows what this machine offers".into()
+            }
+            Self::BelowLevel { backend, .. } => {
+                format!("leave out the level, or the backend `{backend}`")
+            }
+            Self::Allowlist | Self::Port(_) => {
+                "--net off cuts the network, --net open leaves it unfiltered".into()
+            }
+            Self::HiddenCwd(path) => format!("--read {path}"),
+            Self::MissingCwd(_) => "enter another directory, or name one with --cwd".into(),
+            Self::Device(_) => "check the path".into(),
+            Self::Required { clause, .. } => {
+                format!("leave out --require {clause}, or run on a machine that offers it")
+            }
+            Self::Unenforced { .. } => "--best-effort runs it anyway and reports the gap".into(),
+            Self::Nul(_)
+            | Self::Empty
+            | Self::Architecture
+            | Self::Seccomp(_)
+            | Self::Environment(_) => return None,
+        })
+    }
+}
+
+impl ExecPlan {
+    /// Plans a run: looks at what the profile names on this host, then decides everything.
+    ///
+    /// # Errors
+    /// If the profile can't be enforced here.
+    pub fn new(profile: &Profile, spec: &Spec) -> Result<Self, PlanError> {
+        match profile.base_policy.value {
+            BasePolicy::ReadOnly | BasePolicy::WorkspaceWrite => {}
+            other => return Err(PlanError::NotConfined(other)),
+        }
+        Self::in_tier(profile, spec, tier::first(profile)?)
+    }
+
+    /// Plans the same run for a weaker tier, if `error` says that this host refuses the one that
+    /// was tried and the profile leaves the choice; nothing of the command has run then. The
+    /// plan's first warning says so.
+    ///
+    /// # Errors
+    /// If the profile can't be enforced there either.
+    pub fn instead(
+        profile: &Profile,
+        spec: &Spec,
+        error: &SpawnError,
+    ) -> Result<Option<Self>, PlanError> {
+        if !tier::is_refused(profile, error) {
+            return Ok(None);
+        }
+        let mut plan = Self::in_tier(profile, spec, Tier::Landlock)?;
+        plan.warnings.insert(0, tier::notice(&plan, error));
+        Ok(Some(plan))
+    }
+
+    fn in_tier(profile: &Profile, spec: &Spec, tier: Tier) -> Result<Self, PlanError> {
+        let mut host = Host::look(profile);
+        if lower::limits::wants_cgroup(profile) {
+            host.look_for_cgroups();
+        }
+        lower::lower(profile, spec, &host, tier)
+    }
+}

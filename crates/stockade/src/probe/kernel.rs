@@ -1,0 +1,316 @@
+//! The kernel's own mechanisms: children of the helper make the attempts.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use stockade_linux::probe::{Attempt, MARKER, Step, Subject, landlock_abi, landlock_errata};
+use stockade_linux::seccomp::{Action, is_available};
+
+use super::deadline::{self, Ended};
+use super::diagnose::{self, Facts, errno};
+use super::{Check, Gap, Landlock, Report, Seccomp, Support, System, Tier, cgroup, docker, tools};
+
+/// A child needs a millisecond; on a machine that swaps it may need seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) fn probe(helper: &Path) -> Report {
+    let facts = Facts::read();
+    thread::scope(|scope| {
+        let namespaces = scope.spawn(|| namespaces(helper, &facts));
+        let bwrap = scope.spawn(tools::bwrap);
+        let nsjail = scope.spawn(tools::nsjail);
+        let runsc = scope.spawn(tools::runsc);
+        let docker = scope.spawn(docker::probe);
+        let landlock = landlock(helper, &facts);
+        let seccomp = seccomp(helper);
+        let (user_namespaces, overlay) = namespaces.join().unwrap_or_else(|_| broken_pair());
+        Report {
+            system: System::of(release()),
+            tier: tier(&user_namespaces, &landlock, &seccomp),
+            landlock,
+            user_namespaces,
+            seccomp,
+            cgroup: cgroup::probe(),
+            overlay,
+            bwrap: bwrap.join().unwrap_or_else(|_| tools::broken("bwrap")),
+            nsjail: nsjail.join().unwrap_or_else(|_| tools::broken("nsjail")),
+            docker: docker.join().unwrap_or_else(|_| docker::broken()),
+            runsc: runsc.join().unwrap_or_else(|_| tools::broken("runsc")),
+        }
+    })
+}
+
+/// The filter is part of every tier, Landlock of the lower one in place of the mounts.
+fn tier(namespaces: &Check, landlock: &Landlock, seccomp: &Seccomp) -> Option<Tier> {
+    if !seccomp.support.is_usable() {
+        return None;
+    }
+    if namespaces.support.is_usable() {
+        return Some(Tier::Native);
+    }
+    landlock.support.is_usable().then_some(Tier::Landlock)
+}
+
+fn landlock(helper: &Path, facts: &Facts) -> Landlock {
+    let abi = match landlock_abi() {
+        Ok(abi) => abi,
+        Err(error) => {
+            let errno = error.raw_os_error().unwrap_or(errno::ENOSYS);
+            return Landlock {
+                support: Support::None {
+                    gaps: vec![diagnose::landlock(errno, facts)],
+                },
+                abi: None,
+                errata: 0,
+            };
+        }
+    };
+    let support = match attempt(helper, Subject::Landlock) {
+        Ok(steps) => {
+            match steps.first_failure(&[Step::LandlockRestrict, Step::LandlockEffective]) {
+                None => Support::Full,
+                Some((_, errno)) => Support::None {
+                    gaps: vec![diagnose::landlock(errno, facts)],
+                },
+            }
+        }
+        Err(gap) => Support::None { gaps: vec![gap] },
+    };
+    Landlock {
+        support,
+        abi: Some(abi),
+        errata: landlock_errata(),
+    }
+}
+
+fn seccomp(helper: &Path) -> Seccomp {
+    let mut result = Seccomp {
+        support: Support::Full,
+        listener: false,
+        sync_wake_up: false,
+    };
+    let steps = match attempt(helper, Subject::Seccomp) {
+        Ok(steps) => steps,
+        Err(gap) => {
+            result.support = Support::None { gaps: vec![gap] };
+            return result;
+        }
+    };
+    result.listener = steps.worked(Step::Listener) && is_available(Action::Notify).unwrap_or(false);
+    result.sync_wake_up = steps.worked(Step::SyncWakeUp);
+    result.support = match steps.first_failure(&[Step::Listener, Step::FilterEffective]) {
+        None => Support::Full,
+        // A filter without a listener still confines; only the mediator is missing.
+        Some((Step::Listener, errno)) if errno != errno::ENOSYS => Support::Partial {
+            gaps: vec![diagnose::listener(errno)],
+        },
+        Some((_, errno)) => Support::None {
+            gaps: vec![diagnose::listener(errno)],
+        },
+    };
+    result
+}
+
+fn namespaces(helper: &Path, facts: &Facts) -> (Check, Check) {
+    /// Without these there is no sandbox to build.
+    const FOUNDATION: [(Step, &str); 5] = [
+        (Step::UserNamespace, "user namespace"),
+        (Step::IdentityMap, "mapping of the user's id"),
+        (Step::MountNamespace, "mount namespace"),
+        (Step::PrivateMounts, "private mounts"),
+        (Step::Tmpfs, "tmpfs"),
+    ];
+    const REST: [(Step, &str); 6] = [
+        (Step::PidNamespace, "pid namespace"),
+        (Step::NetworkNamespace, "network namespace"),
+        (Step::IpcNamespace, "ipc namespace"),
+        (Step::UtsNamespace, "uts namespace"),
+        (Step::CgroupNamespace, "cgroup namespace"),
+        (Step::NamespaceLimit, "namespace limit"),
+    ];
+    let steps = match attempt(helper, Subject::Namespaces) {
+        Ok(steps) => steps,
+        Err(gap) => {
+            let none = Check {
+                support: Support::None { gaps: vec![gap] },
+            };
+            return (none.clone(), none);
+        }
+    };
+    for (step, what) in FOUNDATION {
+        if let Some((_, errno)) = steps.first_failure(&[step]) {
+            let none = Check {
+                support: Support::None {
+                    gaps: vec![diagnose::namespace(what, errno, facts)],
+                },
+            };
+            return (none.clone(), none);
+        }
+    }
+    let mut gaps: Vec<Gap> = REST
+        .into_iter()
+        .filter_map(|(step, what)| {
+            let errno = steps.errno(step)?;
+            (errno != 0).then(|| diagnose::namespace(what, errno, facts))
+        })
+        .collect();
+    if let Some((_, errno)) = steps.first_failure(&[Step::Proc]) {
+        gaps.push(diagnose::proc(errno, facts));
+    }
+    let overlay = match steps.first_failure(&[Step::Overlay]) {
+        None => Support::Full,
+        Some((_, errno)) => Support::None {
+            gaps: vec![diagnose::overlay(errno)],
+        },
+    };
+    (
+        Check {
+            support: Support::from_gaps(gaps),
+        },
+        Check { support: overlay },
+    )
+}
+
+/// What a child reported.
+struct Steps(HashMap<Step, i32>);
+
+fn attempt(helper: &Path, subject: Subject) -> Result<Steps, Gap> {
+    let broken = |reason: String| {
+        Gap::new(
+            subject.word(),
+            reason,
+            Some("reinstall stockade: its helper does not answer".to_owned()),
+        )
+    };
+    let mut command = Command::new(helper);
+    command.args([MARKER, subject.word()]);
+    match deadline::run(command, PATIENCE) {
+        Ended::Exited { stdout, .. } => {
+            let steps: HashMap<Step, i32> = stdout
+                .lines()
+                .filter_map(Attempt::parse)
+                .map(|attempt| (attempt.step, attempt.errno))
+                .collect();
+            if steps.is_empty() {
+                return Err(broken(format!("`{}` gave no answer", helper.display())));
+            }
+            Ok(Steps(steps))
+        }
+        Ended::TimedOut => Err(broken(format!("`{}` hangs", helper.display()))),
+        Ended::NotStarted(error) => Err(broken(format!(
+            "`{}` can't be started: {error}",
+            helper.display()
+        ))),
+    }
+}
+
+impl Steps {
+    fn errno(&self, step: Step) -> Option<i32> {
+        self.0.get(&step).copied()
+    }
+
+    fn worked(&self, step: Step) -> bool {
+        self.errno(step) == Some(0)
+    }
+
+    /// The first of `steps` that failed; one that was not reached counts as refused.
+    fn first_failure(&self, steps: &[Step]) -> Option<(Step, i32)> {
+        steps
+            .iter()
+            .map(|step| (*step, self.errno(*step).unwrap_or(errno::EPERM)))
+            .find(|(_, errno)| *errno != 0)
+    }
+}
+
+impl Facts {
+    fn read() -> Self {
+        let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse().ok();
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let field = |name: &str| {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::trim)
+        };
+        let effective_uid = field("Uid:").and_then(|ids| ids.split_whitespace().nth(1));
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        Self {
+            uid: effective_uid.and_then(|id| id.parse().ok()).unwrap_or(0),
+            filtered: field("Seccomp:") == Some("2"),
+            userns_clone: number("/proc/sys/kernel/unprivileged_userns_clone"),
+            max_user_namespaces: number("/proc/sys/user/max_user_namespaces"),
+            apparmor_restricts: number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+                == Some(1),
+            in_container: ["/.dockerenv", "/run/.containerenv"]
+                .iter()
+                .any(|mark| Path::new(mark).exists()),
+            chrooted: !mounts.is_empty()
+                && !mounts
+                    .lines()
+                    .any(|line| line.split(' ').nth(4) == Some("/")),
+            lsm: fs::read_to_string("/sys/kernel/security/lsm").ok(),
+        }
+    }
+}
+
+fn release() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Only a bug gets here; the report must not turn it into "available".
+fn broken_pair() -> (Check, Check) {
+    let check = Check {
+        support: Support::none("user namespace", "the probe itself failed", None),
+    };
+    (check.clone(), check)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(support: Support) -> Check {
+        Check { support }
+    }
+
+    fn with(support: &Support) -> (Landlock, Seccomp) {
+        (
+            Landlock {
+                support: support.clone(),
+                abi: None,
+                errata: 0,
+            },
+            Seccomp {
+                support: support.clone(),
+                listener: false,
+                sync_wake_up: false,
+            },
+        )
+    }
+
+    #[test]
+    fn the_tier_is_what_every_part_holds_up() {
+        let none = Support::none("x", "y", None);
+        let (landlock, seccomp) = with(&Support::Full);
+        let (no_landlock, no_seccomp) = with(&none);
+        let full = check(Support::Full);
+        let nothing = check(none);
+        assert_eq!(tier(&full, &no_landlock, &seccomp), Some(Tier::Native));
+        assert_eq!(tier(&nothing, &landlock, &seccomp), Some(Tier::Landlock));
+        assert_eq!(tier(&nothing, &no_landlock, &seccomp), None);
+        assert_eq!(tier(&full, &landlock, &no_seccomp), None);
+    }
+
+    #[test]
+    fn a_helper_that_does_not_answer_is_not_available() {
+        let landlock = landlock(Path::new("/bin/true"), &Facts::default());
+        assert!(!landlock.support.is_usable());
+        let seccomp = seccomp(Path::new("/nonexistent/helper"));
+        assert!(!seccomp.support.is_usable());
+    }
+}

@@ -1,0 +1,247 @@
+//! The enforcement report: what was asked for, what held it, what was refused, how it ended.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use stockade_linux::{Denial, Operation, Usage};
+use stockade_policy::profile::{Backend, Clause};
+use stockade_rules::{AbsPath, Grant, Kind};
+
+use crate::plan::ExecPlan;
+
+/// What one run enforced and how it ended.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// The version of this shape.
+    pub schema: u32,
+    /// What enforced it.
+    pub backend: Backend,
+    /// Landlock's ABI; 0 where it was not used.
+    pub landlock_abi: u32,
+    /// Each clause of the policy.
+    pub enforcement: Vec<ClauseReport>,
+    /// Names of environment variables that were not handed on.
+    pub env_removed: Vec<String>,
+    /// What was refused.
+    pub denials: Vec<DenialRecord>,
+    /// What was used.
+    pub usage: UsageReport,
+    /// How it ended.
+    pub ending: Ending,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// One clause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ClauseReport {
+    /// Which one.
+    pub clause: Clause,
+    /// How far it holds.
+    pub enforcement: Enforcement,
+    /// By what.
+    pub mechanism: String,
+    /// What is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<String>,
+}
+
+/// How far a clause holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "there are three")]
+pub enum Enforcement {
+    /// In full.
+    Full,
+    /// With a gap that is named.
+    Partial,
+    /// Not at all.
+    None,
+}
+
+/// Something that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DenialRecord {
+    /// What was tried.
+    pub operation: Operation,
+    /// On what: the absolute real path.
+    pub path: PathBuf,
+    /// The rule that decided.
+    pub rule: String,
+    /// Who stated that rule.
+    pub origin: Option<String>,
+    /// The smallest change that would let it pass.
+    pub grant: String,
+    /// The error that the program got.
+    pub errno: i32,
+    /// The process, by its id inside.
+    pub pid: i32,
+    /// What the program called itself.
+    pub argv0: PathBuf,
+}
+
+/// What a run used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UsageReport {
+    /// Wall time in microseconds.
+    pub wall_micros: u64,
+    /// CPU time in microseconds, user and kernel.
+    pub cpu_micros: u64,
+    /// The largest resident size of any one process, in KiB.
+    pub peak_memory_kib: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Ending {
+    /// The command ended with this code.
+    Exited(i32),
+    /// The sandbox was ended by its caller.
+    Killed,
+    /// It wrote more than was allowed.
+    OutputLimit,
+    /// A signal ended the command.
+    Signalled(i32),
+    /// It took longer than was allowed.
+    TimedOut,
+}
+
+impl ClauseReport {
+    pub(crate) fn full(clause: Clause, mechanism: &str) -> Self {
+        Self {
+            clause,
+            enforcement: Enforcement::Full,
+            mechanism: mechanism.to_owned(),
+            gap: None,
+        }
+    }
+
+    pub(crate) fn partial(clause: Clause, mechanism: &str, gap: String) -> Self {
+        Self {
+            clause,
+            enforcement: Enforcement::Partial,
+            mechanism: mechanism.to_owned(),
+            gap: Some(gap),
+        }
+    }
+
+    /// Full, unless the gap is there.
+    pub(crate) fn partly_if(has_gap: bool, clause: Clause, mechanism: &str, gap: &str) -> Self {
+        if has_gap {
+            Self::partial(clause, mechanism, gap.to_owned())
+        } else {
+            Self::full(clause, mechanism)
+        }
+    }
+}
+
+impl fmt::Display for Enforcement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "fully",
+            Self::Partial => "partly",
+            Self::None => "not at all",
+        })
+    }
+}
+
+/// The version of the report's shape.
+const SCHEMA: u32 = 1;
+
+impl Report {
+    pub(crate) fn new(
+        plan: &ExecPlan,
+        denials: &[Denial],
+        usage: Usage,
+        wall: Duration,
+        ending: Ending,
+    ) -> Self {
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        Self {
+            schema: SCHEMA,
+            backend: plan.backend,
+            landlock_abi: plan
+                .linux
+                .landlock
+                .as_ref()
+                .map_or(0, |landlock| landlock.abi),
+            enforcement: plan.enforcement.clone(),
+            env_removed: plan.env_removed.clone(),
+            denials: denials
+                .iter()
+                .map(|denial| DenialRecord::new(plan, denial))
+                .collect(),
+            usage: UsageReport {
+                wall_micros: micros(wall),
+                cpu_micros: usage.user_micros.saturating_add(usage.system_micros),
+                peak_memory_kib: usage.peak_kib,
+            },
+            ending,
+            warnings: plan.warnings.clone(),
+        }
+    }
+}
+
+impl DenialRecord {
+    fn new(plan: &ExecPlan, denial: &Denial) -> Self {
+        let rules = plan
+            .linux
+            .mediation
+            .as_ref()
+            .map(|mediation| &mediation.rules);
+        let rule = denial.rule.and_then(|index| rules?.iter().nth(index));
+        Self {
+            operation: denial.operation,
+            path: denial.path.clone(),
+            rule: rule.map_or_else(|| NOTHING_GRANTS_IT.to_owned(), ToString::to_string),
+            origin: rule.map(|rule| rule.origin.to_string()),
+            grant: grant(plan, denial),
+            errno: denial.errno,
+            pid: denial.pid,
+            argv0: denial.program.clone(),
+        }
+    }
+}
+
+/// What stands for a rule where none speaks about the path.
+const NOTHING_GRANTS_IT: &str = "no rule grants it";
+
+/// The flag that would let it pass.
+fn grant(plan: &ExecPlan, denial: &Denial) -> String {
+    match denial.operation {
+        Operation::Connect => return format!("--unix {}", denial.path.display()),
+        Operation::GitConfig => return "--git-config".to_owned(),
+        _ => {}
+    }
+    let rules = plan
+        .linux
+        .mediation
+        .as_ref()
+        .map(|mediation| &mediation.rules);
+    let path = AbsPath::new(&denial.path).ok();
+    let smallest = rules.zip(path).and_then(|(rules, path)| {
+        let kind = if denial.operation == Operation::Read {
+            Kind::Read
+        } else {
+            Kind::Write
+        };
+        rules.smallest_grant(kind, &path)
+    });
+    match smallest {
+        Some(grant) => grant.to_string(),
+        // Each name alone may be written; it is the move that would free or redirect one.
+        None => Grant::Add {
+            access: stockade_rules::Access::Write,
+            path: AbsPath::new(&denial.path).unwrap_or_else(|_| AbsPath::root()),
+        }
+        .to_string(),
+    }
+}

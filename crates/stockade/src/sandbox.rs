@@ -1,0 +1,407 @@
+//! The library's front: a sandbox, a command in it, what becomes of it.
+
+mod output;
+mod stdio;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stockade_linux::{Running, SpawnError};
+use stockade_policy::profile::Profile;
+
+use crate::plan::{ExecPlan, PlanError, Spec};
+use crate::report::{Ending, Report};
+
+pub use output::Output;
+pub use stdio::Stdio;
+
+/// A policy and the helper that enforces it; commands are started from it.
+///
+/// There is no global state: a process may have any number of sandboxes, on any thread.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let profile: stockade_policy::profile::Profile = todo!();
+/// let sandbox = stockade::Sandbox::new(profile, "/usr/libexec/stockade-init");
+/// let output = sandbox.command("cargo").arg("test").output()?;
+/// println!("{} {:?}", output.finished.status_code(), output.finished.report.denials);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    profile: Profile,
+    helper: PathBuf,
+}
+
+/// A command to be started in a sandbox.
+#[derive(Debug)]
+pub struct Command {
+    sandbox: Sandbox,
+    argv: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    standard: [Stdio; 3],
+    keep: Vec<(OwnedFd, i32)>,
+}
+
+/// A command that runs in its sandbox. Dropping it ends the sandbox.
+#[derive(Debug)]
+pub struct Child {
+    plan: ExecPlan,
+    running: Running,
+    started: Instant,
+    ended_by: Option<Ending>,
+    /// The other end of the command's standard input, if it was [`Stdio::Piped`].
+    pub stdin: Option<File>,
+    /// The other end of its standard output.
+    pub stdout: Option<File>,
+    /// The other end of its standard error.
+    pub stderr: Option<File>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Finished {
+    /// The command's status; none if the sandbox was ended before the command.
+    pub status: Option<ExitStatus>,
+    /// What was enforced, refused and used.
+    pub report: Report,
+}
+
+/// Why a command could not be started or waited for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The policy can't be enforced.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The sandbox could not be built; nothing of the command has run.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// A descriptor that is to be passed on is a directory, from which the host's tree can be
+    /// climbed.
+    #[error("descriptor {0} is a directory and can't be passed on")]
+    Directory(i32),
+    /// Pipes or waiting failed.
+    #[error("could not {act}")]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl Sandbox {
+    /// A sandbox that enforces `profile`.
+    ///
+    /// `helper` is the path of the program `stockade-init`, or of `stockade` itself. It is never
+    /// looked up anywhere.
+    pub fn new(profile: Profile, helper: impl Into<PathBuf>) -> Self {
+        Self {
+            profile,
+            helper: helper.into(),
+        }
+    }
+
+    /// A command to start; a program without a slash is looked up inside.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        Command {
+            sandbox: self.clone(),
+            argv: vec![program.as_ref().to_owned()],
+            env: std::env::vars_os().collect(),
+            standard: [Stdio::Inherit, Stdio::Inherit, Stdio::Inherit],
+            keep: Vec::new(),
+        }
+    }
+
+    /// What it enforces.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+}
+
+impl Command {
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.argv.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.argv.extend(
+            arguments
+                .into_iter()
+                .map(|argument| argument.as_ref().to_owned()),
+        );
+        self
+    }
+
+    /// The environment from which the profile chooses what to hand on; the caller's own if this
+    /// is not called. What the profile sets comes on top.
+    #[must_use]
+    pub fn inherit_env(mut self, env: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        self.env = env.into_iter().collect();
+        self
+    }
+
+    /// What the command reads.
+    #[must_use]
+    pub fn stdin(mut self, stdin: Stdio) -> Self {
+        self.standard[0] = stdin;
+        self
+    }
+
+    /// Where its output goes.
+    #[must_use]
+    pub fn stdout(mut self, stdout: Stdio) -> Self {
+        self.standard[1] = stdout;
+        self
+    }
+
+    /// Where its errors go.
+    #[must_use]
+    pub fn stderr(mut self, stderr: Stdio) -> Self {
+        self.standard[2] = stderr;
+        self
+    }
+
+    /// Hands the command one more descriptor, under this number.
+    #[must_use]
+    pub fn pass_fd(mut self, fd: OwnedFd, number: i32) -> Self {
+        self.keep.push((fd, number));
+        self
+    }
+
+    /// What would be done.
+    ///
+    /// # Errors
+    /// If the policy can't be enforced here.
+    pub fn plan(&self) -> Result<ExecPlan, PlanError> {
+        ExecPlan::new(&self.sandbox.profile, &self.spec())
+    }
+
+    fn spec(&self) -> Spec {
+        Spec {
+            argv: self.argv.clone(),
+            env: self.env.clone(),
+            keep_descriptors: self.keep.iter().map(|(_, number)| *number).collect(),
+            terminal: false,
+            explain: false,
+        }
+    }
+
+    /// Starts the command.
+    ///
+    /// # Errors
+    /// If it could not be started in its sandbox; then nothing of it has run.
+    pub fn spawn(self) -> Result<Child, RunError> {
+        let spec = self.spec();
+        let profile = &self.sandbox.profile;
+        let plan = ExecPlan::new(profile, &spec)?;
+        let [stdin, stdout, stderr] = self.standard;
+        let input = stdio::input(stdin)?;
+        let output = stdio::output(stdout, 1)?;
+        let errors = stdio::output(stderr, 2)?;
+        let standard = [
+            input.inner.as_fd(),
+            output.inner.as_fd(),
+            errors.inner.as_fd(),
+        ];
+        let kept: Vec<_> = self
+            .keep
+            .iter()
+            .map(|(fd, number)| (fd.as_fd(), *number))
+            .collect();
+        let helper = &self.sandbox.helper;
+        let mut child = match Child::start(plan, helper, standard, &kept) {
+            Err(RunError::Spawn(error)) => match ExecPlan::instead(profile, &spec, &error)? {
+                Some(plan) => Child::start(plan, helper, standard, &kept)?,
+                None => return Err(error.into()),
+            },
+            started => started?,
+        };
+        child.stdin = input.outer;
+        child.stdout = output.outer;
+        child.stderr = errors.outer;
+        Ok(child)
+    }
+
+    /// Runs the command to its end.
+    ///
+    /// # Errors
+    /// If it could not be started or waited for.
+    pub fn status(self) -> Result<Finished, RunError> {
+        self.spawn()?.wait()
+    }
+
+    /// Runs the command to its end and collects what it writes.
+    ///
+    /// # Errors
+    /// If it could not be started or waited for.
+    pub fn output(self) -> Result<Output, RunError> {
+        let mut child = self.stdout(Stdio::Piped).stderr(Stdio::Piped).spawn()?;
+        output::collect(&mut child)
+    }
+}
+
+impl Child {
+    pub(crate) fn start(
+        plan: ExecPlan,
+        helper: &Path,
+        standard: [BorrowedFd<'_>; 3],
+        kept: &[(BorrowedFd<'_>, i32)],
+    ) -> Result<Self, RunError> {
+        let null = stdio::open_null()?;
+        let mut plan = plan;
+        let standard = standard.map(|fd| {
+            if stdio::is_directory(fd) {
+                // Whoever holds a directory of the host can climb from it to everywhere.
+                plan.warnings
+                    .push("a directory can't be standard input or output".to_owned());
+                return null.as_fd();
+            }
+            fd
+        });
+        if let Some((_, number)) = kept.iter().find(|(fd, _)| stdio::is_directory(*fd)) {
+            return Err(RunError::Directory(*number));
+        }
+        let running = stockade_linux::spawn(&plan.linux, helper, standard, kept)?;
+        Ok(Self {
+            plan,
+            running,
+            started: Instant::now(),
+            ended_by: None,
+            stdin: None,
+            stdout: None,
+            stderr: None,
+        })
+    }
+
+    /// Ends the sandbox: everything in it is killed.
+    pub fn kill(&mut self) {
+        self.end(Ending::Killed);
+    }
+
+    /// Becomes readable when the sandbox is gone: for callers with an event loop of their own.
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.running.pidfd()
+    }
+
+    /// Passes a signal on to the command's process group.
+    ///
+    /// # Errors
+    /// If the sandbox has ended.
+    pub fn signal(&self, signal: i32) -> io::Result<()> {
+        self.running.signal(signal)
+    }
+
+    /// Waits until the sandbox is gone, or ends it when its wall time is over.
+    ///
+    /// # Errors
+    /// If the helper can't be heard.
+    pub fn wait(&mut self) -> Result<Finished, RunError> {
+        // A command that reads to the end of its input would wait for us.
+        drop(self.stdin.take());
+        while self.ended_by.is_none() {
+            let Some(left) = self.time_left() else { break };
+            let mut watched = [PollFd::from_borrowed_fd(
+                self.running.messages(),
+                PollFlags::IN,
+            )];
+            let ready = poll(&mut watched, timespec(left).as_ref()).unwrap_or(0);
+            if ready == 0 {
+                self.end_if_late();
+            } else if !self.hear()? {
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    pub(crate) fn running(&mut self) -> &mut Running {
+        &mut self.running
+    }
+
+    /// Hears one message; false when there will be no more.
+    pub(crate) fn hear(&mut self) -> Result<bool, RunError> {
+        self.running.hear().map_err(|source| RunError::Io {
+            act: "hear the helper",
+            source,
+        })
+    }
+
+    pub(crate) fn end(&mut self, why: Ending) {
+        self.ended_by.get_or_insert(why);
+        self.running.kill();
+    }
+
+    /// How long the command may still run; none if for ever.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        self.plan
+            .wall_time
+            .map(|limit| limit.saturating_sub(self.started.elapsed()))
+    }
+
+    pub(crate) fn end_if_late(&mut self) {
+        if self.time_left().is_some_and(|left| left.is_zero()) {
+            self.end(Ending::TimedOut);
+        }
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<Finished, RunError> {
+        let outcome = self.running.wait().map_err(|source| RunError::Io {
+            act: "wait for the sandbox",
+            source,
+        })?;
+        let status = outcome.status.map(ExitStatus::from_raw);
+        let ending = match (self.ended_by, status) {
+            (Some(why), _) => why,
+            (None, Some(status)) => match (status.code(), status.signal()) {
+                (Some(code), _) => Ending::Exited(code),
+                (None, Some(signal)) => Ending::Signalled(signal),
+                (None, None) => Ending::Killed,
+            },
+            (None, None) => Ending::Killed,
+        };
+        let wall = self.started.elapsed();
+        let report = Report::new(
+            &self.plan,
+            self.running.denials(),
+            outcome.usage,
+            wall,
+            ending,
+        );
+        Ok(Finished { status, report })
+    }
+}
+
+impl Finished {
+    /// The code that a shell would give: the command's own, or 128 and the signal's number.
+    pub fn status_code(&self) -> i32 {
+        let Some(status) = self.status else {
+            return KILLED;
+        };
+        status
+            .code()
+            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+    }
+}
+
+/// 128 + SIGKILL.
+const KILLED: i32 = 137;
+
+pub(crate) fn timespec(time: Duration) -> Option<Timespec> {
+    Timespec::try_from(time).ok()
+}

@@ -1,0 +1,158 @@
+//! A command in the foreground of a terminal or script: signals, wall time, output, the terminal.
+
+mod relay;
+mod terminal;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use stockade_linux::Signals;
+
+use crate::plan::ExecPlan;
+use crate::report::Ending;
+use crate::sandbox::{Child, Finished, RunError, timespec};
+
+use self::relay::Relays;
+use self::terminal::Screen;
+
+/// What the launcher of a foreground command passes on.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
+pub struct Foreground<'a> {
+    /// The program that acts as the helper.
+    pub helper: &'a Path,
+    /// Descriptors that the command keeps, with their numbers there.
+    pub keep: Vec<(OwnedFd, i32)>,
+}
+
+/// Signals that are the command's to handle.
+const FORWARDED: &[i32] = &[
+    signal::HUP,
+    signal::INT,
+    signal::QUIT,
+    signal::TERM,
+    signal::USR1,
+    signal::USR2,
+];
+
+mod signal {
+    use rustix::process::Signal;
+
+    pub(super) const HUP: i32 = Signal::HUP.as_raw();
+    pub(super) const INT: i32 = Signal::INT.as_raw();
+    pub(super) const QUIT: i32 = Signal::QUIT.as_raw();
+    pub(super) const TERM: i32 = Signal::TERM.as_raw();
+    pub(super) const USR1: i32 = Signal::USR1.as_raw();
+    pub(super) const USR2: i32 = Signal::USR2.as_raw();
+    pub(super) const CONT: i32 = Signal::CONT.as_raw();
+    pub(super) const WINCH: i32 = Signal::WINCH.as_raw();
+}
+
+/// Executes the plan with the caller's own standard descriptors, to its end. For programs with a
+/// single thread: signals are caught while the command runs.
+///
+/// # Errors
+/// If the command could not be started or waited for.
+pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground<'_>) -> Result<Finished, RunError> {
+    let caught: Vec<i32> = FORWARDED
+        .iter()
+        .copied()
+        .chain([signal::CONT, signal::WINCH])
+        .collect();
+    let signals = Signals::catch(&caught).map_err(io_error("catch signals"))?;
+    let limit = plan.output;
+    let has_terminal = plan.linux.terminal;
+    let mut relays = Relays::new(if has_terminal { None } else { limit })?;
+    let kept: Vec<(BorrowedFd<'_>, i32)> = launch
+        .keep
+        .iter()
+        .map(|(fd, number)| (fd.as_fd(), *number))
+        .collect();
+    let mut child = {
+        let standard = [rustix::stdio::stdin(), relays.stdout(), relays.stderr()];
+        Child::start(plan, launch.helper, standard, &kept)?
+    };
+    relays.close_inner();
+    let mut screen = match child.running().take_terminal() {
+        Some(command_side) => Some(Screen::enter(command_side)?),
+        None => None,
+    };
+    supervise(&mut child, &signals, &mut relays, &mut screen)?;
+    let finished = child.finish()?;
+    relays.drain();
+    if let Some(screen) = &mut screen {
+        screen.drain();
+    }
+    Ok(finished)
+}
+
+fn supervise(
+    child: &mut Child,
+    signals: &Signals,
+    relays: &mut Relays,
+    screen: &mut Option<Screen>,
+) -> Result<(), RunError> {
+    loop {
+        let timeout = child.time_left().and_then(timespec);
+        let [heard, signalled] = {
+            let messages = child.running().messages();
+            let mut watched = vec![
+                PollFd::from_borrowed_fd(messages, PollFlags::IN),
+                PollFd::new(signals, PollFlags::IN),
+            ];
+            watched.extend(relays.watched());
+            if let Some(screen) = screen {
+                watched.extend(screen.watched());
+            }
+            match poll(&mut watched, timeout.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(io_error("wait for the sandbox")(error.into())),
+            }
+            [
+                !watched[0].revents().is_empty(),
+                !watched[1].revents().is_empty(),
+            ]
+        };
+        child.end_if_late();
+        if relays.pump().map_err(io_error("pass output on"))? {
+            child.end(Ending::OutputLimit);
+        }
+        if let Some(screen) = screen {
+            screen.pump().map_err(io_error("relay the terminal"))?;
+        }
+        if signalled {
+            while let Some(number) = signals.next().map_err(io_error("read signals"))? {
+                react(number, child, screen);
+            }
+        }
+        if heard {
+            if !child.hear()? {
+                return Ok(());
+            }
+            if child.running().take_stopped()
+                && let Some(screen) = screen
+            {
+                // The shell that started us gets its terminal back, as it would from the command.
+                screen
+                    .suspend()
+                    .map_err(|error| io_error("suspend")(error.into()))?;
+                let _ = child.signal(signal::CONT);
+            }
+        }
+    }
+}
+
+fn react(number: i32, child: &Child, screen: &mut Option<Screen>) {
+    match (number, screen) {
+        (signal::WINCH, Some(screen)) => screen.resize(),
+        (signal::WINCH | signal::CONT, _) => {}
+        // A sandbox that has ended in this moment needs no signal.
+        (number, _) => drop(child.signal(number)),
+    }
+}
+
+fn io_error(act: &'static str) -> impl Fn(io::Error) -> RunError {
+    move |source| RunError::Io { act, source }
+}

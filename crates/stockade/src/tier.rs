@@ -1,0 +1,94 @@
+//! Which tier holds a run, and why.
+//!
+//! The strongest is tried first and no probe runs before it: a host that offers namespaces pays
+//! nothing for those that do not. Where the helper reports that the host refused them, nothing of
+//! the command has run, and the run is planned again for the weaker tier, which is said. Never
+//! where the profile named the stronger backend, asked for a level above the default, or requires
+//! a clause that the weaker tier can't hold.
+
+use stockade_linux::{SpawnError, Stage};
+use stockade_policy::profile::{Backend, Level, Profile};
+
+use crate::plan::{ExecPlan, PlanError};
+use crate::probe::Tier;
+use crate::report::Enforcement;
+
+/// The tier to try first.
+pub(crate) fn first(profile: &Profile) -> Result<Tier, PlanError> {
+    let level = profile.level.value;
+    if !matches!(level, Level::Default | Level::Enhanced) {
+        return Err(PlanError::Level { level });
+    }
+    match profile.backend.as_ref().map(|backend| backend.value) {
+        None | Some(Backend::Native) => Ok(Tier::Native),
+        Some(Backend::Landlock) if level == Level::Default => Ok(Tier::Landlock),
+        Some(backend @ Backend::Landlock) => Err(PlanError::BelowLevel { backend, level }),
+        Some(backend) => Err(PlanError::Backend(backend)),
+    }
+}
+
+/// Whether the host refused what the first tier is made of, and the profile allows the next.
+pub(crate) fn is_refused(profile: &Profile, error: &SpawnError) -> bool {
+    let is_free = profile.backend.is_none() && profile.level.value == Level::Default;
+    let SpawnError::Stage { stage, source, .. } = error else {
+        return false;
+    };
+    // Any other errno is a failure of this run and not the host's answer to all of them.
+    let is_answer = source.raw_os_error().is_some_and(|errno| {
+        REFUSALS
+            .iter()
+            .any(|refusal| refusal.raw_os_error() == errno)
+    });
+    is_free && is_answer && FOUNDATION.contains(stage)
+}
+
+/// What the user should know about the tier that was fallen back to.
+pub(crate) fn notice(plan: &ExecPlan, error: &SpawnError) -> String {
+    let reason = match error {
+        SpawnError::Stage { stage, source, .. } => {
+            format!("this host refuses to {stage} ({source})")
+        }
+        other => other.to_string(),
+    };
+    let partly: Vec<String> = plan
+        .enforcement
+        .iter()
+        .filter(|report| report.enforcement != Enforcement::Full)
+        .map(|report| report.clause.to_string())
+        .collect();
+    format!(
+        "running in tier `landlock`: {reason}; not in full: {} (see --report)",
+        partly.join(", ")
+    )
+}
+
+/// Steps that only need what every sandbox of the tier needs, and no path of a policy.
+const FOUNDATION: &[Stage] = &[
+    Stage::Unshare,
+    Stage::MapIds,
+    Stage::Loopback,
+    Stage::LockNamespaces,
+    Stage::StageMount,
+    Stage::CloneRoot,
+    Stage::AttachRoot,
+    Stage::MountAttributes,
+    Stage::TemporaryMount,
+    Stage::DeviceMount,
+    Stage::ProcMount,
+    Stage::PivotRoot,
+    Stage::DetachOldRoot,
+];
+
+/// How kernels and security modules refuse: `EPERM` and `EACCES` (sysctl, seccomp of a container,
+/// `AppArmor`, a `/proc` with masks), `ENOSPC` and `EUSERS` (the limit on namespaces), `EINVAL`,
+/// `ENOSYS` and `ENODEV` (not in this kernel), `EROFS` (`/proc/sys` of a container).
+const REFUSALS: &[rustix::io::Errno] = &[
+    rustix::io::Errno::PERM,
+    rustix::io::Errno::ACCESS,
+    rustix::io::Errno::NOSPC,
+    rustix::io::Errno::USERS,
+    rustix::io::Errno::INVAL,
+    rustix::io::Errno::NOSYS,
+    rustix::io::Errno::NODEV,
+    rustix::io::Errno::ROFS,
+];
