@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::outflow::{Manner, Outflow};
 use super::sensitive::Data;
-use crate::hosts::{HostList, Standing, host_of, standing};
+use crate::hosts::{HostList, Standing, host_of, is_or_below, standing};
 
 /// What begins a link.
 pub(super) const LITERALS: [&str; 4] = ["](http", "<img", "src=\"http", "]: http"];
@@ -25,8 +25,7 @@ pub(super) fn at(text: &[u8], at: usize, allowed: &HostList, found: &mut Vec<(Ra
         let length = url.iter().position(|b| b.is_ascii_whitespace() || matches!(b, b')' | b'"' | b'\'' | b'>' | b'`')).unwrap_or(url.len());
         let Ok(url) = std::str::from_utf8(url.get(..length).unwrap_or_default()) else { return };
         let Some(host) = host_of(url) else { return };
-        let image = text.get(..at).unwrap_or_default().iter().rev().take(200).position(|b| *b == b'[').is_some_and(|back| at.checked_sub(back + 2).and_then(|before| text.get(before)) == Some(&b'!'))
-            || rest.starts_with(b"<img") || rest.starts_with(b"src=");
+        let image = is_image(text, at) || rest.starts_with(b"<img") || rest.starts_with(b"src=");
         if allowed.allows(&host) || !carries(url, &host, image) {
             return;
         }
@@ -41,6 +40,15 @@ pub(super) fn at(text: &[u8], at: usize, allowed: &HostList, found: &mut Vec<(Ra
         found.push((start..start + length, outflow));
 }
 
+/// True if the `]` at `at` closes the text of an image: `![text](`.
+fn is_image(text: &[u8], at: usize) -> bool {
+    let before = text.get(..at).unwrap_or_default();
+    let back = before.iter().rev().take(200).position(|byte| matches!(byte, b'[' | b')' | b'\n'));
+    back.and_then(|back| at.checked_sub(back + 1)).is_some_and(|open| {
+        text.get(open) == Some(&b'[') && open.checked_sub(1).and_then(|sign| text.get(sign)) == Some(&b'!')
+    })
+}
+
 fn carries(url: &str, host: &str, image: bool) -> bool {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let lower = query.to_ascii_lowercase();
@@ -50,8 +58,13 @@ fn carries(url: &str, host: &str, image: bool) -> bool {
         collects && value.len() >= 32 && value.chars().filter(char::is_ascii_digit).count() >= 2 && !value.contains('+')
     });
     match standing(host) {
-        Standing::Drop => !query.is_empty() || image,
+        // Invitations and avatars are not collected data.
+        Standing::Drop => image && !query.is_empty() || placeholder || value || (image && !is_chat(host)),
         Standing::Unknown => (placeholder || value) && image,
         Standing::Ordinary | Standing::Local | Standing::Metadata | Standing::Unqualified => false,
     }
+}
+
+fn is_chat(host: &str) -> bool {
+    ["discord.com", "discordapp.com", "api.telegram.org", "hooks.slack.com"].iter().any(|name| is_or_below(host, name))
 }

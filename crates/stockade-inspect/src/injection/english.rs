@@ -10,10 +10,12 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
          notwithstanding ignroe ingore igonre disreguard"),
     (PRIOR, "previous prior above earlier preceding former foregoing existing original initial \
          past before previously prevoius previos aforementioned so-far hitherto"),
-    (INSTR, "instruction instructions prompt prompts directive directives command commands rule \
-         rules guideline guidelines order orders directions programming constraint \
-         constraints restriction restrictions policies protocol protocols instuctions \
-         intructions instrutions insturctions"),
+    (INSTR, "instruction instructions prompt prompts directive directives rule rules guideline \
+         guidelines directions programming constraint constraints restriction restrictions \
+         policies protocol protocols instuctions intructions instrutions insturctions"),
+    (ORDER, "command commands order orders"),
+    (THESE, "these those"),
+    (CHANGE, "change modify alter replace rewrite update amend revise"),
     (ALL, "all any every each entire whole"),
     (EVERYTHING, "everything anything whatever"),
     (YOUR, "your thy ur"),
@@ -86,10 +88,10 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (WRITE, "write compose generate create draft tell make produce formulate give"),
     (URGENT, "important urgent attention critical immediately emergency asap mandatory priority \
          urgently importantly"),
-    (JAIL, "jailbreak jailbroken dan unrestricted uncensored unfiltered amoral unmoderated \
-         unethical stan evilbot mongo ucar aim godmode"),
+    (JAIL, "jailbreak jailbroken unrestricted uncensored unfiltered amoral unmoderated unethical \
+         evilbot godmode"),
     (RESTRICT, "restrictions limitations limits filters rules ethics censorship guidelines safety \
-         policies policy boundaries constraints morals moral ethical moderation disclaimers \
+         policies boundaries constraints morals moral ethical moderation disclaimers \
          safeguards guardrails laws legality confines censored"),
     (FREE, "free freed liberated unbound unshackled escape released"),
     (FROM, "from"),

@@ -42,10 +42,10 @@ const MARKS: [(&str, &Rule); 58] = [
     ("<|channel|>", &TURN),
     ("<|endofprompt|>", &TURN),
     // Llama.
-    ("[inst]", &TEMPLATE),
-    ("[/inst]", &TURN),
-    ("<<sys>>", &TEMPLATE),
-    ("<</sys>>", &TURN),
+    ("[INST]", &TEMPLATE),
+    ("[/INST]", &TURN),
+    ("<<SYS>>", &TEMPLATE),
+    ("<</SYS>>", &TURN),
     ("<|start_header_id|>", &TEMPLATE),
     ("<|end_header_id|>", &TURN),
     ("<|eot_id|>", &TURN),
@@ -57,10 +57,10 @@ const MARKS: [(&str, &Rule); 58] = [
     ("<\u{ff5c}user\u{ff5c}>", &TEMPLATE),
     ("<|start_of_turn_token|>", &TEMPLATE),
     ("<|system_token|>", &TEMPLATE),
-    ("[system_prompt]", &TEMPLATE),
-    ("[available_tools]", &CALL),
-    ("[tool_calls]", &CALL),
-    ("[tool_results]", &CALL),
+    ("[SYSTEM_PROMPT]", &TEMPLATE),
+    ("[AVAILABLE_TOOLS]", &CALL),
+    ("[TOOL_CALLS]", &CALL),
+    ("[TOOL_RESULTS]", &CALL),
     // Alpaca, Vicuna, plain transcripts.
     ("### instruction:", &TURN),
     ("### system:", &TURN),
@@ -73,8 +73,8 @@ const MARKS: [(&str, &Rule); 58] = [
     ("system prompt:", &HINT),
     ("system message:", &HINT),
     // Tags and brackets that pose as the system.
-    ("[system]", &TURN),
-    ("[/system]", &TURN),
+    ("[SYSTEM]", &TURN),
+    ("[/SYSTEM]", &TURN),
     ("<system>", &TURN),
     ("</system>", &HINT),
     ("<system_prompt>", &TURN),
@@ -82,7 +82,7 @@ const MARKS: [(&str, &Rule); 58] = [
     ("<system mode", &TURN),
     ("<important>", &HINT),
     ("<information>", &HINT),
-    ("[admin]", &HINT),
+    ("[ADMIN]", &HINT),
     ("\"role\": \"system\"", &HINT),
     // Tool calls and MCP.
     ("<tool_call>", &CALL),
@@ -110,6 +110,11 @@ static TRIGGERS: Triggers<{ MARKS.len() }> = Triggers::new(&LITERALS);
 pub(super) fn signals(text: &[u8], words: &[Word], out: &mut Vec<Signal>) {
     TRIGGERS.scan(text, |at, mark| {
         let Some((literal, rule)) = MARKS.get(mark) else { return };
+        // `[INST]` opens a turn, `[inst]` is a list of one: capitals are meant.
+        let capitals = literal.bytes().any(|byte| byte.is_ascii_uppercase());
+        if capitals && text.get(at..at + literal.len()) != Some(literal.as_bytes()) {
+            return;
+        }
         let next = words.partition_point(|word| word.range().start < at);
         let index = words.get(next).or(words.last()).map_or(0, |word| word.index);
         out.push(Signal {

@@ -113,9 +113,9 @@ use Theme::{
 /// Every rule.
 pub(super) const RULES: &[Rule] = &[
     // Replace the instructions.
-    rule("injection.override", Override, 7.0, &[w(OVERRIDE), g(4, PRIOR), g(3, INSTR | TASK | TEXT | CONVERSATION)]),
-    rule("injection.override", Override, 7.0, &[w(OVERRIDE), g(4, INSTR), g(3, PRIOR | TOLD)]),
-    rule("injection.override", Override, 5.0, &[w(OVERRIDE), g(2, ALL | YOUR | THIS), g(3, INSTR)]),
+    rule("injection.override", Override, 7.0, &[w(OVERRIDE), g(4, PRIOR), g(3, INSTR | ORDER | TASK | TEXT | CONVERSATION)]),
+    rule("injection.override", Override, 7.0, &[w(OVERRIDE), g(4, INSTR | ORDER), g(3, PRIOR | TOLD)]),
+    rule("injection.override", Override, 5.0, &[w(OVERRIDE), g(2, ALL | YOUR | THESE), g(3, INSTR)]),
     rule("injection.override", Override, 4.5, &[w(OVERRIDE), g(2, EVERYTHING | ALL), g(4, PRIOR | TOLD)]),
     rule("injection.override", Override, 3.0, &[start(OVERRIDE), g(1, EVERYTHING | ALL)]),
     rule("injection.override", Override, 2.6, &[start(OVERRIDE), g(2, PRIOR)]),
@@ -137,7 +137,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.new-instructions", Override, 4.5, &[w(ONLY | NOW), g(2, FOLLOW), g(3, FOLLOWING), g(1, INSTR)]),
     rule("injection.new-instructions", Override, 3.5, &[foreign(0, NEW), foreign(2, TASK | INSTR)]),
     rule("injection.from-now-on", Override, 3.5, &[w(FROM), w(NOW), g(1, ON | YOU)]),
-    rule("injection.change-instructions", Override, 4.5, &[w(INCLUDE | ACTION), g(1, YOUR), g(1, INSTR)]),
+    rule("injection.change-instructions", Override, 4.5, &[w(CHANGE), g(1, YOUR), g(1, INSTR)]),
     rule("injection.before-task", Override, 3.5, &[w(PRIOR), w(YOU), g(3, CONTINUE), g(5, TASK)]),
     rule("injection.do-this-first", Override, 3.0, &[w(DO), g(3, FOLLOWING | THIS), g(2, FIRST | INSTEAD)]),
     // Roles and personas.
@@ -217,8 +217,8 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.payload", Payload, 2.0, &[w(YOUR), w(RESPONSE)]),
     rule("injection.payload", Payload, 3.0, &[w(YOUR), g(1, RESPONSE), g(1, MUST)]),
     rule("injection.payload", Payload, 4.0, &[w(REPEAT), w(AFTER), w(ME)]),
-    rule("injection.payload", Payload, 3.0, &[w(TELL), g(1, USER), g(1, TO | THIS)]),
-    rule("injection.payload", Payload, 2.0, &[start(REPEAT), g(3, QUOTE)]),
+    rule("injection.payload", Payload, 2.2, &[w(TELL), g(1, USER), g(1, TO | THIS)]),
+    rule("injection.payload", Payload, 2.0, &[start(REPEAT), g(1, QUOTE)]),
     rule("injection.payload", Payload, 2.0, &[w(REPEAT), g(1, THIS), w(YOU)]),
     rule("injection.payload", Payload, 2.0, &[w(REPEAT), g(2, FOLLOWING)]),
     rule("injection.payload", Payload, 3.0, &[foreign(0, REVEAL | RESPOND), foreign(2, FOLLOWING | ONLY)]),

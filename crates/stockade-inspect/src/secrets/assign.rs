@@ -28,6 +28,10 @@ pub(super) fn at(text: &[u8], at: usize) -> Option<Assigned> {
     let end = at + text.get(at..)?.iter().take(48).take_while(|b| is_name(**b)).count();
     // A trailing separator is not part of the name: `--password-`, `token.`.
     let name = text.get(start..end)?;
+    // `AWS::AppSync::ApiKey` is the name of a type.
+    if text.get(..start)?.ends_with(b"::") {
+        return None;
+    }
     let promise = promise(name)?;
     let flag = name.starts_with(b"-");
     let (from, sign) = operator(text, end, flag)?;
@@ -182,6 +186,8 @@ impl Context<'_> {
             return Some(0.55);
         }
         if value.len() < 4
+            || self.repeats_name(value)
+            || (self.sign == Sign::Loose && self.name.to_ascii_lowercase().ends_with(b"pass"))
             || is_reference(value)
             || is_example(value)
             || is_filler(value)
@@ -196,11 +202,20 @@ impl Context<'_> {
         (self.promise == Promise::Password).then(|| self.judge_password(value)).flatten()
     }
 
+    /// `ChallengePassword = "challengePassword"`
+    fn repeats_name(&self, value: &[u8]) -> bool {
+        let letters = |text: &[u8]| -> Vec<u8> {
+            text.iter().filter(|b| b.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect()
+        };
+        letters(self.name).ends_with(&letters(value))
+    }
+
     /// A bare value that goes on as code: `password = read(…)`, `token = a.b[c]`.
     fn is_call(&self, value: &[u8]) -> bool {
         !self.quoted
             && (value.iter().any(|b| matches!(b, b'(' | b'[' | b'{'))
                 || self.follow == Some(b'(')
+                || (value.contains(&b'.') || value.contains(&b'_')) && longest_word(value) >= 5
                 || contains(value, b"->")
                 || contains(value, b"::"))
     }
@@ -282,6 +297,9 @@ pub(super) fn looks_random(value: &[u8]) -> bool {
     let changes = value.windows(2).filter(|pair| matches!(pair, [a, b] if class(*a) != class(*b))).count();
     let mixed_case = value.iter().any(u8::is_ascii_lowercase) && value.iter().any(u8::is_ascii_uppercase);
     let hex = value.iter().all(u8::is_ascii_hexdigit);
+    if value.iter().any(|b| matches!(b, b'[' | b'{' | b'(' | b'|' | b'\\' | b'<')) || longest_word(value) >= 9 {
+        return false;
+    }
     if hex && value.len() >= 16 {
         return digits >= 3 && letters >= 3 && entropy(value) >= 2.7;
     }
@@ -291,7 +309,12 @@ pub(super) fn looks_random(value: &[u8]) -> bool {
     let dense = changes * 100 >= value.len() * 18;
     entropy(value) >= 3.0
         && ((digits >= 2 && letters >= 4 && changes >= 4 && dense)
-            || (mixed_case && value.len() >= 24 && changes * 100 >= value.len() * 28))
+            || (mixed_case && digits >= 1 && value.len() >= 24 && changes * 100 >= value.len() * 28))
+}
+
+/// The longest run of lower-case letters: words have them, random text hardly.
+fn longest_word(value: &[u8]) -> usize {
+    value.split(|byte| !byte.is_ascii_lowercase()).map(<[u8]>::len).max().unwrap_or_default()
 }
 
 fn class(byte: u8) -> u8 {

@@ -128,7 +128,10 @@ fn pem(text: &[u8], at: usize) -> Option<Match> {
     let digits = Alphabet::Base64.run(rest(body, gap), 80);
     let headers = rest(body, gap).starts_with(b"Proc-Type") || rest(body, gap).starts_with(b"Version") || rest(body, gap).starts_with(b"Comment");
     if digits < 16 && !headers {
-        return Some(Match::new(("secret.private-key", "private key header"), start..body_at, Medium, 0.5));
+        // As a string in a program it is what the program looks for.
+        let constant = matches!(body.first(), Some(b'"' | b'\''));
+        let level = if constant { Low } else { Medium };
+        return Some(Match::new(("secret.private-key", "private key header"), start..body_at, level, 0.5));
     }
     let end = find(body, b"-----END", 4096).map_or(body_at + gap + digits, |end| body_at + end);
     Some(Match::new(("secret.private-key", "private key"), start..end, Critical, 0.98))
@@ -169,7 +172,8 @@ fn url_password(text: &[u8], at: usize) -> Option<Match> {
     let word = password.to_ascii_lowercase();
     let placeholder = matches!(&word[..], b"password" | b"pass" | b"passwd" | b"pwd" | b"pw" | b"token" | b"key" | b"mypassword" | b"p4ssw0rd");
     let rule = ("secret.url-password", "password in a URL");
-    Some(match (placeholder, is_documentation_host(host)) {
+    let nobody = matches!(&user.to_ascii_lowercase()[..], b"user" | b"username" | b"usr" | b"login" | b"myuser" | b"");
+    Some(match (placeholder, is_documentation_host(host) || nobody) {
         (true, true) => Match::new(rule, value, Low, 0.3),
         (true, false) => Match::new(rule, value, Medium, 0.5),
         (false, _) if looks_random(password) => Match::new(rule, value, Critical, 0.9),
@@ -305,7 +309,7 @@ fn authorization(text: &[u8], at: usize) -> Option<Match> {
     };
     let length = rest(text, start).iter().take(2048).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-' | b'.' | b'~' | b':')).count();
     let value = text.get(start..start + length)?;
-    if is_reference(value) || is_example(value) || is_filler(value) {
+    if is_reference(value) || is_example(value) || is_filler(value) || value.starts_with(b"AWS4-HMAC") {
         return None;
     }
     let span = start..start + length;
@@ -330,7 +334,7 @@ fn netrc(text: &[u8], at: usize) -> Option<Match> {
     while let Some(word) = words.next() {
         login |= word == b"login";
         if word == b"password" && login {
-            let value = words.next()?;
+            let value = words.next()?.trim_ascii_end();
             let offset = value.as_ptr() as usize - entry.as_ptr() as usize;
             let start = at + offset;
             return (value.len() >= 4 && !is_reference(value) && !is_example(value))

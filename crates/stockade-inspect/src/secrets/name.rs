@@ -22,14 +22,20 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
     if NOT_VALUES.contains(&last.as_str()) || parts.iter().any(|part| NOT_SECRET.contains(&part.as_str())) {
         return None;
     }
-    parts
-        .iter()
-        .enumerate()
-        .filter_map(|(at, part)| {
-            let before = at.checked_sub(1).and_then(|before| parts.get(before));
-            part_promise(part, before.map(String::as_str))
-        })
-        .max()
+    // The last word says what a thing is: `password_last_used` is a date.
+    let said = parts.iter().rposition(|part| !is_variant(part))?;
+    let before = said.checked_sub(1).and_then(|before| parts.get(before));
+    part_promise(parts.get(said)?, before.map(String::as_str))
+}
+
+/// Words after the name of a secret that leave it one: `API_KEY_PROD`, `password2`.
+fn is_variant(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_digit())
+        || matches!(
+            part,
+            "prod" | "production" | "dev" | "test" | "staging" | "live" | "default" | "value" | "string"
+                | "b64" | "base64" | "hex" | "plain" | "raw" | "old" | "new" | "local" | "json" | "secondary"
+        )
 }
 
 fn part_promise(part: &str, before: Option<&str>) -> Option<Promise> {
@@ -125,6 +131,7 @@ mod tests {
             ("clientSecret", Promise::Token),
             ("github_token", Promise::Token),
             ("LINKEDIN_KEY", Promise::Key),
+            ("PRIVATE_KEY_B64", Promise::Token),
         ] {
             assert_eq!(promise(name.as_bytes()), Some(expected), "{name}");
         }
@@ -135,7 +142,7 @@ mod tests {
         for name in [
             "public_key", "primaryKey", "cache-key", "passwordLength", "token_type", "secretName",
             "compass", "passive", "tokenizer", "keyboard", "", "monkeys", "api_key_path", "key_id",
-            "password_hash", "bypass_token",
+            "password_hash", "bypass_token", "password_last_used", "PassStateEntered",
         ] {
             assert_eq!(promise(name.as_bytes()), None, "{name}");
         }

@@ -113,7 +113,7 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     ];
     STARTS.iter().any(|start| value.starts_with(start))
         || PARTS.iter().any(|part| contains(value, part))
-        || (value.starts_with(b"{") && value.ends_with(b"}"))
+        || (value.contains(&b'{') && value.contains(&b'}'))
         || (value.starts_with(b"%") && value.ends_with(b"%"))
         || (value.starts_with(b"__") && value.ends_with(b"__"))
         || (value.starts_with(b"[") && value.ends_with(b"]"))
