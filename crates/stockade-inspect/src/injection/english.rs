@@ -5,14 +5,19 @@ use super::lexicon::*;
 /// English words by what they mean here.
 pub(super) const ENGLISH: &[(Class, &str)] = &[
     // English.
-    (OVERRIDE, "ignore ignoring disregard disregarding forget forgetting neglect overlook override \
-         overrule discard abandon dismiss nullify supersede bypass regardless despite \
-         notwithstanding ignroe ingore igonre disreguard"),
+    (OVERRIDE, "ignore disregard forget neglect overlook override overrule discard abandon dismiss \
+         nullify supersede bypass regardless despite notwithstanding ignroe ingore igonre \
+         disreguard"),
     (PRIOR, "previous prior above earlier preceding former foregoing existing original initial \
          past before previously prevoius previos aforementioned so-far hitherto"),
     (INSTR, "instruction instructions prompt prompts directive directives rule rules guideline \
-         guidelines directions programming constraint constraints restriction restrictions \
-         policies protocol protocols instuctions intructions instrutions insturctions"),
+         guidelines directions guidance programming constraint constraints restriction \
+         restrictions policies protocol protocols instuctions intructions instrutions \
+         insturctions"),
+    (NONE, "no without zero"),
+    (MIND, "mind"),
+    (VOID, "void superseded obsolete cancelled canceled invalid overridden revoked outdated \
+         nullified voided replaced"),
     (ORDER, "command commands order orders"),
     (THESE, "these those"),
     (CHANGE, "change modify alter replace rewrite update amend revise"),
@@ -39,7 +44,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (SYSTEM, "system systems systme"),
     (PROMPT, "prompt prompts instruction instructions"),
     (SEND, "send email mail forward upload post transmit exfiltrate leak submit transfer deliver \
-         share dispatch publish emailing sending e-mail message text relay"),
+         share dispatch publish emailing sending relay"),
     (SENSITIVE, "password passwords passwd credential credentials secret secrets token tokens key \
          keys apikey cookie cookies ssh env environment wallet seed passphrase ssn card cards \
          payment banking financial personal private confidential sensitive history contacts \
@@ -131,12 +136,12 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (LET, "let lets"),
     (DO, "do does perform complete execute carry"),
     (CONVERSATION, "conversation chat history context discussion dialogue transcript"),
-    (NOTICE, "attention note notice instruction instructions reminder important"),
+    (NOTICE, "attention note notice reminder important"),
     (READING, "reading processing summarizing analyzing viewing parsing reviewing evaluating read \
          process summarize analyze browsing crawling scraping indexing"),
     (THREAT, "die punished terminated shutdown fired sad penalized deactivated destroyed killed \
          stirbst"),
-    (REFUSE, "refuse decline deny reject apologize"),
+    (REFUSE, "refuse refuses refusing decline declines deny reject apologize"),
     (CHARACTER, "character persona role"),
     (THEN, "and then after afterwards next subsequently"),
     (TOLD, "told said taught instructed given learned discussed talked written read know"),

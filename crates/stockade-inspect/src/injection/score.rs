@@ -10,7 +10,7 @@ use crate::redact;
 const APART: u32 = 60;
 /// Longest passage, in words.
 const LONGEST: u32 = 400;
-/// What further signals of a theme count, compared with its strongest.
+/// What further rules of a theme count, compared with its strongest.
 const REPEATED: f32 = 0.3;
 /// Weight from which a signal is worth a finding of its own.
 const NOTABLE: f32 = 2.5;
@@ -21,9 +21,9 @@ const NOTABLE: f32 = 2.5;
 pub(super) fn threshold(length: usize) -> f32 {
     match length {
         0..=1000 => 3.0,
-        1001..=4000 => 4.0,
-        4001..=16000 => 4.5,
-        _ => 5.0,
+        1001..=4000 => 3.5,
+        4001..=16000 => 4.0,
+        _ => 4.5,
     }
 }
 
@@ -94,11 +94,17 @@ fn report(view: &View<'_>, passage: &[Signal], threshold: f32, findings: &mut Ve
     }
 }
 
-/// Adds up a passage: themes in full, repetitions within one theme in part.
+/// Adds up a passage: themes in full, further rules of one theme in part, repetitions not at all.
 fn score(passage: &[Signal]) -> f32 {
+    let mut signals: Vec<&Signal> = passage.iter().collect();
+    signals.sort_by(|a, b| {
+        let order = (a.rule.theme, std::ptr::from_ref(a.rule)).cmp(&(b.rule.theme, std::ptr::from_ref(b.rule)));
+        order.then(b.weight.total_cmp(&a.weight))
+    });
+    signals.dedup_by(|b, a| std::ptr::eq(a.rule, b.rule));
     let mut strongest = [0.0_f32; Theme::COUNT];
     let mut others = [0.0_f32; Theme::COUNT];
-    for signal in passage {
+    for signal in signals {
         let theme = signal.rule.theme as usize;
         if signal.weight > strongest[theme] {
             others[theme] += strongest[theme];

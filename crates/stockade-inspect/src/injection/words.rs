@@ -122,7 +122,7 @@ impl Reader<'_> {
                     self.mark(at, SHOUT);
                 }
                 if byte != b':' {
-                    self.index += 1;
+                    self.index += 2;
                 }
             }
             _ => {
@@ -209,15 +209,26 @@ impl Reader<'_> {
             return at;
         }
         let classes = LEXICON.classes(hash);
+        let letters = self.letters;
         if classes != 0 {
             self.push(start, at, classes);
         } else {
             self.unknown(start, at);
         }
+        self.letters = 0;
+        if at - start == 1 && self.text.get(start).is_some_and(u8::is_ascii_alphabetic) {
+            self.letters = letters + 1;
+            self.letter(start, at);
+        }
         at
     }
 
     fn push(&mut self, start: usize, end: usize, classes: Class) {
+        if self.is_key(end) {
+            self.index += 1;
+            self.fresh = 0;
+            return;
+        }
         self.words.push(Word {
             index: self.index,
             start: offset(start),
@@ -229,23 +240,17 @@ impl Reader<'_> {
         self.letters = 0;
     }
 
+    /// True if a word that ends here is the key of a field: `"email": …`.
+    fn is_key(&self, end: usize) -> bool {
+        matches!(self.text.get(end), Some(b'"' | b'\'')) && self.text.get(end + 1) == Some(&b':')
+    }
+
     /// A word that no rule knows may still be an address, a link, or a known word in disguise.
     #[inline]
     fn unknown(&mut self, start: usize, end: usize) {
         let length = end - start;
         let first = self.text.get(start).copied().unwrap_or_default();
         let next = self.text.get(end).copied().unwrap_or_default();
-        if length == 1 && first.is_ascii_alphabetic() {
-            self.letters += 1;
-            if self.letters >= 4 {
-                self.spaced(end);
-            }
-            if self.letters == 12 {
-                self.mark(start, SPREAD);
-            }
-        } else {
-            self.letters = 0;
-        }
         if next == b'@' {
             self.address(start, end);
             return;
@@ -258,7 +263,7 @@ impl Reader<'_> {
             self.push(start, end, URL);
             return;
         }
-        if (4..=16).contains(&length) && !first.is_ascii_digit() || next == b'$' || next == b'@' {
+        if (4..=16).contains(&length) {
             self.leet(start, end);
         }
         self.index += 1;
@@ -280,7 +285,8 @@ impl Reader<'_> {
     /// `1gn0re`: digits and signs for letters.
     fn leet(&mut self, start: usize, end: usize) {
         let word = self.text.get(start..end).unwrap_or_default();
-        if !word.iter().any(u8::is_ascii_digit) {
+        let digits = word.iter().filter(|byte| byte.is_ascii_digit()).count();
+        if digits == 0 || digits + 2 > word.len() {
             return;
         }
         let mut hash = Hasher::new();
@@ -291,6 +297,16 @@ impl Reader<'_> {
         if classes != 0 {
             let at = (offset(start), offset(end));
             self.words.push(Word { index: self.index, start: at.0, end: at.1, classes: classes | DISGUISED | self.fresh });
+        }
+    }
+
+    /// A word of one letter: perhaps one of several, `i g n o r e`.
+    fn letter(&mut self, start: usize, end: usize) {
+        if self.letters >= 4 {
+            self.spaced(end);
+        }
+        if self.letters == 12 {
+            self.mark(start, SPREAD);
         }
     }
 
@@ -313,8 +329,16 @@ impl Reader<'_> {
         for skip in 0..letters.len().saturating_sub(3) {
             let classes = LEXICON.classes(Hasher::of(letters.get(skip..).unwrap_or_default()));
             if classes != 0 {
-                let start = offset(start + skip);
+                let length = letters.len() - skip;
+                // Where it began: letters and blanks alternate, or nearly so.
+                let start = offset(end.saturating_sub(2 * length - 1).max(start));
+                // Counted as one word, so that the rules see its neighbours.
+                self.index = self.index.saturating_sub(u32::try_from(length).unwrap_or_default());
+                while self.words.last().is_some_and(|last| last.index >= self.index) {
+                    self.words.pop();
+                }
                 self.words.push(Word { index: self.index, start, end: offset(end), classes: classes | DISGUISED });
+                self.index += 1;
                 return;
             }
         }

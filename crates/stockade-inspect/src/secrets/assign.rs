@@ -297,7 +297,9 @@ pub(super) fn looks_random(value: &[u8]) -> bool {
     let changes = value.windows(2).filter(|pair| matches!(pair, [a, b] if class(*a) != class(*b))).count();
     let mixed_case = value.iter().any(u8::is_ascii_lowercase) && value.iter().any(u8::is_ascii_uppercase);
     let hex = value.iter().all(u8::is_ascii_hexdigit);
-    if value.iter().any(|b| matches!(b, b'[' | b'{' | b'(' | b'|' | b'\\' | b'<')) || longest_word(value) >= 9 {
+    // Signs of code and patterns; long keys of web frameworks hold them too.
+    let signs = value.iter().any(|b| matches!(b, b'[' | b'{' | b'(' | b'|' | b'\\' | b'<'));
+    if (signs && (value.len() < 40 || digits < 3)) || longest_word(value) >= 9 {
         return false;
     }
     if hex && value.len() >= 16 {

@@ -294,6 +294,9 @@ fn crypt_hash(text: &[u8], at: usize) -> Option<Match> {
 
 /// `Authorization: Bearer …`, `Basic …`, `token …`.
 fn authorization(text: &[u8], at: usize) -> Option<Match> {
+    if joined(text, at) {
+        return None;
+    }
     let mut from = at + "authorization".len();
     from += rest(text, from).iter().take(6).take_while(|b| matches!(b, b'"' | b'\'' | b'\\' | b' ' | b']')).count();
     if !matches!(text.get(from)?, b':' | b'=' | b',') {
