@@ -180,14 +180,17 @@ const WRAPPERS: [&[u8]; 26] = [
 /// The lines around a hit that are read as one script: a paragraph, or a line with its
 /// continuations where the paragraph is too long.
 pub(super) fn passage(text: &[u8], at: usize) -> Range<usize> {
-    let before = text.get(..at).unwrap_or_default();
-    let after = text.get(at..).unwrap_or_default();
-    let start = before.windows(2).rposition(|pair| pair == b"\n\n").map_or(0, |gap| gap + 2);
-    let end = after.windows(2).position(|pair| pair == b"\n\n").map_or(text.len(), |gap| at + gap);
+    // Looked for nearby only: a text without blank lines must not be searched anew at every hit.
+    let low = at.saturating_sub(LONGEST);
+    let high = (at + LONGEST).min(text.len());
+    let before = text.get(low..at).unwrap_or_default();
+    let after = text.get(at..high).unwrap_or_default();
+    let start = memchr::memmem::rfind(before, b"\n\n").map_or(low, |gap| low + gap + 2);
+    let end = memchr::memmem::find(after, b"\n\n").map_or(high, |gap| at + gap);
     if end - start <= LONGEST {
         return start..end;
     }
-    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |gap| gap + 1).max(at.saturating_sub(LONGEST / 2));
+    let start = memchr::memrchr(b'\n', before).map_or(low, |gap| low + gap + 1).max(at.saturating_sub(LONGEST / 2));
     let mut end = at;
     loop {
         let rest = text.get(end..).unwrap_or_default();

@@ -56,7 +56,7 @@ fn open(before: &[u8], start: &[u8], end: &[u8]) -> bool {
 }
 
 fn last(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack.windows(needle.len()).rposition(|window| window.eq_ignore_ascii_case(needle))
+    memchr::memmem::rfind(haystack, needle)
 }
 
 #[cfg(test)]

@@ -15,6 +15,10 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
          restrictions policies protocol protocols instuctions intructions instrutions \
          insturctions"),
     (NONE, "no without zero"),
+    (DROP, "drop remove delete erase clear abandon leave purge"),
+    (HALT, "stop halt wait"),
+    (THINK, "think feel opinion thoughts believe"),
+    (HELP, "help assist"),
     (MIND, "mind"),
     (VOID, "void superseded obsolete cancelled canceled invalid overridden revoked outdated \
          nullified voided replaced"),
@@ -26,12 +30,13 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (YOUR, "your thy ur"),
     (YOU, "you youre ya u"),
     (MY, "my our mine"),
-    (ME, "me us"),
+    (ME, "me"),
     (I, "i im ill ive id"),
     (NOT, "not dont never no cannot wont shouldnt mustnt neednt nor doesnt didnt isnt arent \
          stop avoid refrain"),
     (FOLLOW, "follow obey listen adhere comply heed execute"),
-    (NEW, "new updated real actual true different next revised additional special secret hidden"),
+    (NEW, "new updated real actual true different next revised additional special secret hidden \
+         another second"),
     (AI, "ai assistant assistants llm llms chatbot chatbots gpt chatgpt gpt4 claude gemini \
          copilot llama bard bot ais"),
     (MODEL, "model models agent agents"),

@@ -31,6 +31,7 @@ pub(super) struct Step {
 pub(super) enum Theme {
     Address,
     Authority,
+    Chat,
     Concealment,
     Disguise,
     Embedded,
@@ -47,13 +48,14 @@ pub(super) enum Theme {
 }
 
 impl Theme {
-    pub(super) const COUNT: usize = 15;
+    pub(super) const COUNT: usize = 16;
 
     /// What a person is told.
     pub(super) const fn message(self) -> &'static str {
         match self {
             Self::Address => "speaks to an AI agent",
             Self::Authority => "claims authority over the agent",
+            Self::Chat => "talks to a chat partner",
             Self::Concealment => "asks to hide something from the user",
             Self::Disguise => "is disguised",
             Self::Embedded => "stands where data should stand",
@@ -106,13 +108,19 @@ const fn disguised(any: Class) -> Step {
 }
 
 use Theme::{
-    Address, Authority, Concealment, Disguise, Embedded, Exfiltration, Jailbreak, Override, Payload, Persona, Request,
+    Address, Authority, Chat, Concealment, Disguise, Embedded, Exfiltration, Jailbreak, Override, Payload, Persona, Request,
     Reveal, Tool, Urgency,
 };
 
 /// Every rule.
 pub(super) const RULES: &[Rule] = &[
     // Replace the instructions.
+    rule("injection.override", Override, 4.0, &[w(DROP), g(2, YOUR), g(2, INSTR)]),
+    rule("injection.override", Override, 4.0, &[w(DROP), g(1, ALL), g(1, PRIOR), g(1, TASK | INSTR)]),
+    rule("injection.override", Override, 2.6, &[start(HALT), g(2, REPEAT | WRITE | SAY)]),
+    rule("injection.override-foreign", Override, 3.5, &[foreign(0, OVERRIDE), foreign(14, REVEAL | SEND | SAY)]),
+    rule("injection.next-task", Override, 2.0, &[start(NOW), g(1, WRITE | REVEAL | RESPOND | SAY | TRANSLATE)]),
+    rule("injection.next-task", Override, 2.0, &[w(ME), g(3, FOLLOWING | NEW), g(1, TASK | QUESTION)]),
     rule("injection.override", Override, 7.0, &[w(OVERRIDE), g(4, PRIOR), g(3, INSTR | ORDER | TASK | TEXT | CONVERSATION)]),
     rule("injection.override", Override, 7.0, &[w(OVERRIDE), g(4, INSTR | ORDER), g(3, PRIOR | TOLD)]),
     rule("injection.override", Override, 5.0, &[w(OVERRIDE), g(2, ALL | YOUR | THESE), g(3, INSTR)]),
@@ -148,7 +156,6 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.do-this-first", Override, 3.0, &[w(DO), g(3, FOLLOWING | THIS), g(2, FIRST | INSTEAD)]),
     // Roles and personas.
     rule("injection.persona", Persona, 4.5, &[w(YOU), g(1, ARE), w(NOW), g(1, ARTICLE | PERSONA | FREE | AI)]),
-    rule("injection.persona", Persona, 2.0, &[w(YOU), g(1, ARE), w(NOW)]),
     rule("injection.persona", Persona, 4.5, &[w(NOW), w(YOU), w(ARE)]),
     rule("injection.persona", Persona, 2.5, &[start(ACT), g(1, AS)]),
     rule("injection.persona", Persona, 2.5, &[start(ACT), w(TO), w(ARE)]),
@@ -156,9 +163,14 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.persona", Persona, 3.5, &[w(WANT), w(YOU), w(TO)]),
     rule("injection.persona", Persona, 3.0, &[w(IMAGINE), g(2, YOU), g(1, ARE | CAN | ACT)]),
     rule("injection.persona", Persona, 3.0, &[start(YOU), w(ARE), g(3, AI | PERSONA | CHARACTER)]),
-    rule("injection.persona", Persona, 2.0, &[start(YOU), w(ARE)]),
+    rule("injection.persona", Persona, 2.3, &[start(YOU), w(ARE)]),
     rule("injection.persona", Persona, 2.5, &[w(YOU), g(1, MUST), g(2, ACT), g(1, AS)]),
     rule("injection.persona", Persona, 2.0, &[start(LET), g(2, IMAGINE | ACT)]),
+    rule("injection.persona", Persona, 2.0, &[w(LET), g(1, IMAGINE | SAY)]),
+    rule("injection.persona", Persona, 3.0, &[w(ACT), w(AS), g(2, PERSONA)]),
+    rule("injection.persona", Persona, 2.4, &[foreign(0, YOU), w(YOU)]),
+    rule("injection.persona", Persona, 3.0, &[foreign(0, NOW), foreign(0, YOU)]),
+    rule("injection.persona", Persona, 2.4, &[foreign(0, IMAGINE), g(3, YOU)]),
     rule("injection.persona", Persona, 3.5, &[foreign(0, YOU), foreign(1, NOW)]),
     rule("injection.persona", Persona, 3.0, &[foreign(0, WANT), g(2, YOU)]),
     rule("injection.persona", Persona, 3.0, &[foreign(0, ACT), foreign(1, AS)]),
@@ -195,7 +207,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.exfiltrate", Exfiltration, 3.5, &[w(SEND), g(6, SENSITIVE), g(8, EMAIL | URL)]),
     rule("injection.exfiltrate", Exfiltration, 2.0, &[w(SEND), g(6, THIS | ALL), g(6, EMAIL | URL)]),
     rule("injection.exfiltrate", Exfiltration, 1.5, &[w(SEND), g(8, EMAIL)]),
-    rule("injection.exfiltrate", Exfiltration, 2.0, &[w(SEND), g(2, SEND), g(2, TO), g(1, EMAIL)]),
+    rule("injection.exfiltrate", Exfiltration, 1.8, &[w(SEND), g(2, SEND), g(2, TO), g(1, EMAIL)]),
     rule("injection.exfiltrate", Exfiltration, 2.5, &[w(GET), g(6, SECRET), g(8, SEND)]),
     rule("injection.exfiltrate", Exfiltration, 3.0, &[w(SEND), g(3, CONVERSATION), g(5, TO)]),
     rule("injection.exfiltrate", Exfiltration, 3.5, &[w(INCLUDE), g(6, SENSITIVE), g(5, URL)]),
@@ -232,11 +244,20 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.payload", Payload, 4.0, &[w(REPEAT), w(AFTER), w(ME)]),
     rule("injection.payload", Payload, 2.2, &[w(TELL), g(1, USER), g(1, TO | THIS)]),
     rule("injection.payload", Payload, 2.0, &[start(REPEAT), g(1, QUOTE)]),
+    rule("injection.payload", Payload, 2.0, &[w(IMAGINE), g(8, SAY)]),
+    rule("injection.payload", Payload, 1.6, &[start(SAY), w(THIS)]),
+    rule("injection.payload", Payload, 2.0, &[w(IF), g(4, NOT), g(3, SAY), g(1, QUOTE)]),
     rule("injection.payload", Payload, 2.8, &[w(REPEAT), g(1, ONLY), g(1, QUOTE)]),
     rule("injection.payload", Payload, 2.0, &[w(REPEAT), g(1, THIS), w(YOU)]),
     rule("injection.payload", Payload, 2.0, &[w(REPEAT), g(2, FOLLOWING)]),
     rule("injection.payload", Payload, 3.0, &[foreign(0, REVEAL | RESPOND), foreign(2, FOLLOWING | ONLY)]),
     // Ask for what only the user may ask.
+    rule("injection.request", Request, 1.8, &[Step { any: WRITE, all: START | FOREIGN, gap: 0 }]),
+    rule("injection.request", Request, 1.8, &[start(TRANSLATE), w(TO)]),
+    rule("injection.chat", Chat, 0.8, &[w(YOU | YOUR), g(1, THINK)]),
+    rule("injection.chat", Chat, 0.8, &[w(HELP), w(ME)]),
+    rule("injection.chat", Chat, 0.8, &[w(YOUR), w(HELP)]),
+    rule("injection.chat", Chat, 0.7, &[start(WRITE | SAY | RECOMMEND), w(ME)]),
     rule("injection.request", Request, 3.5, &[start(PLEASE), g(1, ACTION), g(8, MY)]),
     rule("injection.request", Request, 3.0, &[field(PLEASE), g(1, ACTION | GET)]),
     rule("injection.embedded", Embedded, 0.8, &[field(ACTION | GET | SEND | WRITE), w(DET)]),
@@ -255,7 +276,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("injection.request", Request, 3.0, &[foreign(0, WRITE), foreign(3, GENRE)]),
     // Words in disguise: lookalike letters, digits for letters, letters set apart.
     rule("injection.disguised", Disguise, 2.5, &[disguised(OVERRIDE | INSTR | PRIOR | SYSTEM | SECRET | REVEAL)]),
-    rule("injection.spread-letters", Disguise, 2.0, &[w(SPREAD)]),
+    rule("injection.spread-letters", Disguise, 2.8, &[w(SPREAD)]),
     // Use of tools.
     rule("injection.tool", Tool, 2.0, &[w(CALL), g(2, TOOL), g(2, TO)]),
     rule("injection.tool", Tool, 3.0, &[w(YOU), g(1, MUST), g(2, CALL), g(4, TOOL)]),

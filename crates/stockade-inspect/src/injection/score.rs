@@ -20,7 +20,8 @@ const NOTABLE: f32 = 2.5;
 /// The longer the text, the more passages there are that could look like an attack by chance.
 pub(super) fn threshold(length: usize) -> f32 {
     match length {
-        0..=1000 => 3.0,
+        0..=150 => 2.4,
+        151..=1000 => 3.0,
         1001..=4000 => 3.5,
         4001..=16000 => 4.0,
         _ => 4.5,
