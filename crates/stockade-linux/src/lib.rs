@@ -38,6 +38,6 @@ pub use landlock_self::{LandlockApplied, LandlockError, LandlockGap, LandlockSan
 pub use mediator::{Denial, Operation};
 pub use plan::LinuxPlan;
 pub use signals::Signals;
-pub use spawn::{Outcome, Running, SpawnError, Usage, inherited_descriptor, spawn};
+pub use spawn::{Builder, Outcome, Running, SpawnError, Usage, inherited_descriptor, spawn};
 pub use stage::Stage;
 pub use sys::arena::Arena;

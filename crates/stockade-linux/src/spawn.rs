@@ -17,6 +17,7 @@ use crate::mediator::Denial;
 use crate::plan::LinuxPlan;
 use crate::stage::{Failure, Stage};
 use crate::sys;
+use crate::sys::process::Fork;
 
 /// A sandbox that has been started. Dropping it ends the sandbox.
 #[derive(Debug)]
@@ -66,6 +67,8 @@ pub enum SpawnError {
         /// Why.
         source: io::Error,
     },
+    /// The calling process could not be copied.
+    Fork(io::Error),
     /// The helper ended without a word.
     Lost,
     /// A step failed in the helper.
@@ -79,6 +82,22 @@ pub enum SpawnError {
     },
 }
 
+/// Which process builds the sandbox.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "there are two ways to make a process"
+)]
+pub enum Builder<'a> {
+    /// The program at this path, whose `main` begins with [`helper::main`] when
+    /// [`helper::is_requested`]; it is never looked up. The caller is not forked: this is safe in
+    /// a process with threads and costs the same in a large one.
+    Program(&'a Path),
+    /// A copy of the calling process, which must have a single thread. In a small one this is
+    /// faster than executing anything, and the plan need not travel.
+    Copy,
+}
+
 /// A copy of a descriptor that this program inherited, for handing it on to a command.
 ///
 /// # Errors
@@ -89,22 +108,17 @@ pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
 
 /// Starts the command of `plan` in its sandbox and waits until it was executed.
 ///
-/// `helper` is the path of a program whose `main` begins with [`helper::main`] when
-/// [`helper::is_requested`]; it is never looked up. `kept` are the descriptors that the command
-/// is to have besides the standard three, with their numbers there, which the plan lists too.
-///
-/// The caller is not forked: this is safe in a process with threads and costs the same in a
-/// large one.
+/// `kept` are the descriptors that the command is to have besides the standard three, with their
+/// numbers there, which the plan lists too.
 ///
 /// # Errors
 /// If anything could not be set up; then nothing of the command has run.
 pub fn spawn(
     plan: &LinuxPlan,
-    helper: &Path,
+    builder: Builder<'_>,
     standard: [BorrowedFd<'_>; 3],
     kept: &[(BorrowedFd<'_>, i32)],
 ) -> Result<Running, SpawnError> {
-    let sealed = sealed_plan(plan).map_err(SpawnError::Channels)?;
     let (control, helper_control) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -114,25 +128,15 @@ pub fn spawn(
     .map_err(|error| SpawnError::Channels(error.into()))?;
     let (helper_life, life) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
         .map_err(|error| SpawnError::Channels(error.into()))?;
-
-    let mut descriptors: Vec<(BorrowedFd<'_>, i32)> = standard.into_iter().zip(0..).collect();
-    descriptors.extend_from_slice(kept);
-    let mut argv = vec![c"stockade".to_owned(), constant(helper::MARKER)];
-    let mut free = (3..).filter(|number| !kept.iter().any(|(_, kept)| kept == number));
-    for fd in [sealed.as_fd(), helper_control.as_fd(), helper_life.as_fd()] {
-        let number = free.next().unwrap_or(i32::MAX);
-        descriptors.push((fd, number));
-        argv.push(constant(&number.to_string()));
-    }
-    argv.extend(kept.iter().map(|(_, number)| constant(&number.to_string())));
-
-    let failed = |source| SpawnError::Helper {
-        path: helper.to_owned(),
-        source,
+    let mut descriptors = Descriptors::new(standard, kept);
+    let own = [
+        descriptors.add(helper_control.as_fd()),
+        descriptors.add(helper_life.as_fd()),
+    ];
+    let pid = match builder {
+        Builder::Program(path) => execute(plan, path, descriptors, own)?,
+        Builder::Copy => copy(plan, &descriptors, own).map_err(SpawnError::Fork)?,
     };
-    let path = CString::new(helper.as_os_str().as_encoded_bytes())
-        .map_err(|error| failed(error.into()))?;
-    let pid = sys::spawn::spawn(&path, &argv, &[], &descriptors).map_err(failed)?;
     let pidfd =
         pidfd_open(pid, PidfdFlags::empty()).map_err(|error| SpawnError::Channels(error.into()))?;
     let mut running = Running {
@@ -149,6 +153,71 @@ pub fn spawn(
     drop((helper_control, helper_life));
     running.await_start()?;
     Ok(running)
+}
+
+/// What the helper gets, and under which numbers.
+struct Descriptors<'a> {
+    list: Vec<(BorrowedFd<'a>, i32)>,
+    /// The numbers that the command keeps besides the standard three.
+    kept: Vec<i32>,
+}
+
+impl<'a> Descriptors<'a> {
+    fn new(standard: [BorrowedFd<'a>; 3], kept: &[(BorrowedFd<'a>, i32)]) -> Self {
+        let mut list: Vec<_> = standard.into_iter().zip(0..).collect();
+        list.extend_from_slice(kept);
+        Self {
+            list,
+            kept: kept.iter().map(|(_, number)| *number).collect(),
+        }
+    }
+
+    /// One for the helper itself, under a number that is free.
+    fn add(&mut self, fd: BorrowedFd<'a>) -> i32 {
+        let is_free = |number: &i32| !self.list.iter().any(|(_, taken)| taken == number);
+        let number = (3..i32::MAX).find(is_free).unwrap_or(i32::MAX);
+        self.list.push((fd, number));
+        number
+    }
+}
+
+fn copy(plan: &LinuxPlan, descriptors: &Descriptors<'_>, own: [i32; 2]) -> io::Result<Pid> {
+    match sys::process::fork()? {
+        Fork::Parent(pid) => Ok(pid),
+        Fork::Child => {
+            let adopted = sys::process::place_descriptors(&descriptors.list)
+                .and_then(|()| sys::process::adopt_descriptors(own, &descriptors.kept));
+            let code = match adopted {
+                Ok([control, life]) => helper::build(plan, &control, &life),
+                // The launcher hears the socket hang up.
+                Err(_) => helper::FAILED,
+            };
+            sys::process::exit_now(code)
+        }
+    }
+}
+
+fn execute(
+    plan: &LinuxPlan,
+    path: &Path,
+    descriptors: Descriptors<'_>,
+    own: [i32; 2],
+) -> Result<Pid, SpawnError> {
+    let failed = |source| SpawnError::Helper {
+        path: path.to_owned(),
+        source,
+    };
+    let sealed = sealed_plan(plan).map_err(SpawnError::Channels)?;
+    // Shortens the lifetime to that of the plan's own descriptor.
+    let mut descriptors: Descriptors<'_> = descriptors;
+    let plan = descriptors.add(sealed.as_fd());
+    let kept = descriptors.kept.iter().copied();
+    let numbers = [plan].into_iter().chain(own).chain(kept);
+    let mut argv = vec![c"stockade".to_owned(), constant(helper::MARKER)];
+    argv.extend(numbers.map(|number| constant(&number.to_string())));
+    let path =
+        CString::new(path.as_os_str().as_encoded_bytes()).map_err(|error| failed(error.into()))?;
+    sys::spawn::spawn(&path, &argv, &[], &descriptors.list).map_err(failed)
 }
 
 impl Running {
@@ -280,6 +349,7 @@ impl fmt::Display for SpawnError {
             Self::Helper { path, .. } => {
                 write!(f, "could not start the helper `{}`", path.display())
             }
+            Self::Fork(_) => write!(f, "could not make a process"),
             Self::Lost => write!(f, "the helper ended without a word"),
             Self::Stage {
                 stage,
@@ -300,9 +370,10 @@ impl fmt::Display for SpawnError {
 impl std::error::Error for SpawnError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Channels(source) | Self::Helper { source, .. } | Self::Stage { source, .. } => {
-                Some(source)
-            }
+            Self::Channels(source)
+            | Self::Fork(source)
+            | Self::Helper { source, .. }
+            | Self::Stage { source, .. } => Some(source),
             Self::Lost => None,
         }
     }

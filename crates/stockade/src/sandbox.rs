@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stockade_linux::{Running, SpawnError};
+use stockade_linux::{Builder, Running, SpawnError};
 use stockade_policy::profile::Profile;
 
 use crate::plan::{ExecPlan, PlanError, Spec};
@@ -233,10 +233,10 @@ impl Command {
             .iter()
             .map(|(fd, number)| (fd.as_fd(), *number))
             .collect();
-        let helper = &self.sandbox.helper;
-        let mut child = match Child::start(plan, helper, standard, &kept) {
+        let builder = Builder::Program(&self.sandbox.helper);
+        let mut child = match Child::start(plan, builder, standard, &kept) {
             Err(RunError::Spawn(error)) => match ExecPlan::instead(profile, &spec, &error)? {
-                Some(plan) => Child::start(plan, helper, standard, &kept)?,
+                Some(plan) => Child::start(plan, builder, standard, &kept)?,
                 None => return Err(error.into()),
             },
             started => started?,
@@ -268,7 +268,7 @@ impl Command {
 impl Child {
     pub(crate) fn start(
         plan: ExecPlan,
-        helper: &Path,
+        builder: Builder<'_>,
         standard: [BorrowedFd<'_>; 3],
         kept: &[(BorrowedFd<'_>, i32)],
     ) -> Result<Self, RunError> {
@@ -286,7 +286,7 @@ impl Child {
         if let Some((_, number)) = kept.iter().find(|(fd, _)| stdio::is_directory(*fd)) {
             return Err(RunError::Directory(*number));
         }
-        let running = stockade_linux::spawn(&plan.linux, helper, standard, kept)?;
+        let running = stockade_linux::spawn(&plan.linux, builder, standard, kept)?;
         Ok(Self {
             plan,
             running,

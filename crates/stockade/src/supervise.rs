@@ -5,10 +5,9 @@ mod terminal;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use stockade_linux::Signals;
+use stockade_linux::{Builder, Signals};
 
 use crate::plan::ExecPlan;
 use crate::report::Ending;
@@ -20,9 +19,7 @@ use self::terminal::Screen;
 /// What the launcher of a foreground command passes on.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
-pub struct Foreground<'a> {
-    /// The program that acts as the helper.
-    pub helper: &'a Path,
+pub struct Foreground {
     /// Descriptors that the command keeps, with their numbers there.
     pub keep: Vec<(OwnedFd, i32)>,
 }
@@ -51,11 +48,12 @@ mod signal {
 }
 
 /// Executes the plan with the caller's own standard descriptors, to its end. For programs with a
-/// single thread: signals are caught while the command runs.
+/// single thread: signals are caught while the command runs, and a copy of the caller builds the
+/// sandbox.
 ///
 /// # Errors
 /// If the command could not be started or waited for.
-pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground<'_>) -> Result<Finished, RunError> {
+pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground) -> Result<Finished, RunError> {
     let caught: Vec<i32> = FORWARDED
         .iter()
         .copied()
@@ -72,7 +70,7 @@ pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground<'_>) -> Result<Fini
         .collect();
     let mut child = {
         let standard = [rustix::stdio::stdin(), relays.stdout(), relays.stderr()];
-        Child::start(plan, launch.helper, standard, &kept)?
+        Child::start(plan, Builder::Copy, standard, &kept)?
     };
     relays.close_inner();
     let mut screen = match child.running().take_terminal() {

@@ -112,6 +112,9 @@ pub(super) fn supervise(
         _ => None,
     };
     let signals = command.signals;
+    // The listener hangs up when the last caller ends, and says so again and again until that
+    // one has been reaped.
+    let mut deserted = mediator.is_none();
     loop {
         let [signalled, requested, abandoned, called, connected] = {
             let mut watched = vec![
@@ -119,7 +122,7 @@ pub(super) fn supervise(
                 PollFd::from_borrowed_fd(control, PollFlags::IN),
                 PollFd::new(alive, PollFlags::empty()),
             ];
-            if let Some(mediator) = &mediator {
+            if let Some(mediator) = mediator.as_ref().filter(|_| !deserted) {
                 watched.push(PollFd::from_borrowed_fd(mediator.listener(), PollFlags::IN));
                 watched.extend(mediator.pending());
             }
@@ -131,6 +134,7 @@ pub(super) fn supervise(
                 watched[range].iter().any(|fd| !fd.revents().is_empty())
             };
             let count = watched.len();
+            deserted |= ready(3..count.min(4)) && !watched[3].revents().contains(PollFlags::IN);
             [
                 ready(0..1),
                 ready(1..2),

@@ -1,4 +1,5 @@
-//! Making, replacing and ending processes in the helper, which is single-threaded.
+//! Making, replacing and ending processes in the helper, which is single-threaded, as a launcher
+//! is that copies itself.
 
 use std::convert::Infallible;
 use std::ffi::{CStr, CString};
@@ -86,10 +87,31 @@ pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
-/// Takes over the descriptors that this program was started with: `own` are returned, `keep` and
+/// Puts each descriptor at its number, in a process that has just been forked: whatever owned
+/// those numbers belongs to code that will not go on here.
+pub(crate) fn place_descriptors(descriptors: &[(BorrowedFd<'_>, i32)]) -> io::Result<()> {
+    // First out of the way of each other, as for a program that is spawned.
+    let highest = descriptors.iter().map(|(_, number)| *number).max();
+    let clear = 1 + highest.unwrap_or(0);
+    let mut aside = Vec::with_capacity(descriptors.len());
+    for (fd, _) in descriptors {
+        // SAFETY: F_DUPFD_CLOEXEC takes integers.
+        let copy = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, clear) };
+        checked(copy.into())?;
+        aside.push(copy);
+    }
+    for (copy, (_, number)) in aside.into_iter().zip(descriptors) {
+        // SAFETY: dup2(2) takes integers; that nobody uses the number is the caller's contract.
+        checked(unsafe { libc::dup2(copy, *number) }.into())?;
+    }
+    Ok(())
+}
+
+/// Takes over the descriptors that this process was started with: `own` are returned, `keep` and
 /// the standard three stay, everything else is closed.
 ///
-/// To be called once, first thing in the program: nothing may own a descriptor yet.
+/// To be called once, first thing in the program or copy: nothing that goes on may own a
+/// descriptor yet.
 pub(crate) fn adopt_descriptors<const N: usize>(
     own: [i32; N],
     keep: &[i32],

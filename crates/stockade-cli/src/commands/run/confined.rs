@@ -17,9 +17,6 @@ use crate::resolve::Place;
 
 use super::plan_text;
 
-/// This very program, whatever its name has become since it was started.
-const SELF: &str = "/proc/self/exe";
-
 pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Exit, Failure> {
     if args.overlay.is_some() {
         let text = "`--overlay` needs workspaces, which this build does not have";
@@ -49,7 +46,6 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         .transpose()?;
     super::warn(args, &plan.warnings);
     let launch = Foreground {
-        helper: Path::new(SELF),
         keep: passed_descriptors(&args.policy.pass_fd)?,
     };
     let finished = match stockade::run_in_foreground(plan, &launch) {
