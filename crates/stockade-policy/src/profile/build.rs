@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use stockade_rules::{AbsPath, Access, Kind, Origin, PathRule, Pattern, Rank, RuleSet};
+use stockade_rules::{AbsPath, Access, Decision, Kind, Origin, PathRule, Pattern, Rank, RuleSet};
 
 use crate::model::{Surroundings, default_sensitive_paths};
 
@@ -143,8 +143,7 @@ fn closed_by(
     cwd: &AbsPath,
 ) -> Option<PathRule> {
     let grants = stated.iter().filter(|rule| !denies(rule, kind));
-    let rules = RuleSet::new(grants.chain(sensitive).cloned().collect());
-    let rule = rules.decide(kind, cwd.as_path()).rule?;
+    let rule = Decision::among(grants.chain(sensitive), kind, cwd.as_path()).rule?;
     denies(rule, kind).then(|| rule.clone())
 }
 
@@ -161,16 +160,13 @@ fn writable_roots(rules: &RuleSet) -> Vec<AbsPath> {
     let (mut paths, mut globs) = (HashSet::new(), Vec::new());
     for rule in rules.iter().filter(|rule| denies(rule, Kind::Write)) {
         match &rule.pattern {
-            Pattern::Subtree(path) => drop(paths.insert(path.as_path().as_os_str())),
-            Pattern::Glob(glob) => globs.push((rule.rank, glob.literal_prefix(), glob)),
+            Pattern::Subtree(path) => drop(paths.insert(path)),
+            Pattern::Glob(glob) => globs.push((rule.rank, glob)),
         }
     }
     let contested = |rank: Rank, root: &AbsPath| {
-        let mut globs = globs.iter().filter(|(other, _, _)| *other >= rank);
-        paths.contains(root.as_path().as_os_str())
-            || globs.any(|(_, prefix, glob)| {
-                bytes(root).starts_with(bytes(prefix)) && glob.matches(root.as_path())
-            })
+        let mut globs = globs.iter().filter(|(other, _)| *other >= rank);
+        paths.contains(root) || globs.any(|(_, glob)| glob.matches(root.as_path()))
     };
     let mut roots: Vec<AbsPath> = rules
         .iter()
@@ -184,10 +180,6 @@ fn writable_roots(rules: &RuleSet) -> Vec<AbsPath> {
     roots.sort();
     roots.dedup();
     roots
-}
-
-fn bytes(path: &AbsPath) -> &[u8] {
-    path.as_path().as_os_str().as_encoded_bytes()
 }
 
 /// The path that a rule makes writable, or the one that all of them lie below.

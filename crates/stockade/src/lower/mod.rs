@@ -58,7 +58,7 @@ pub(crate) fn lower(
     let (mut rlimits, cgroup, mut limits_report) = limits::lower(profile, host);
     let (parts, mut enforcement) = match tier {
         Tier::Native => (
-            native(profile, &rules, host)?,
+            native(profile, rules, host)?,
             clauses(profile, host, network_off),
         ),
         Tier::Landlock => {
@@ -121,7 +121,8 @@ pub(crate) fn lower(
     })
 }
 
-fn native(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<Parts, PlanError> {
+fn native(profile: &Profile, rules: RuleSet, host: &Host) -> Result<Parts, PlanError> {
+    let reads = denies_reads_unmounted(profile, &rules, host);
     let view = mounts::lower(profile, rules, host)?;
     Ok(Parts {
         backend: Backend::Native,
@@ -142,7 +143,7 @@ fn native(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<Parts, Plan
         rules: view.rules,
         options: ProfileOptions::native(),
         mediated: Mediation {
-            reads: denies_reads_unmounted(profile, rules, host),
+            reads,
             attributes: true,
             times: false,
             unix_sockets: true,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stockade_linux::plan::{Mount, Root, View};
 use stockade_policy::profile::{Base, PROTECTED_NAMES, Profile};
-use stockade_rules::{AbsPath, Access, Kind as Wish, PathRule, Pattern, Rank, RuleSet};
+use stockade_rules::{AbsPath, Access, Index, Kind as Wish, PathRule, Pattern, Rank, RuleSet};
 
 use crate::host::{Found, Host, Kind};
 use crate::plan::PlanError;
@@ -36,12 +36,13 @@ enum Seen {
 /// Where there is no limit on `/tmp` the kernel's own applies: half the memory.
 const NO_LIMIT: u64 = 0;
 
-pub(super) fn lower(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<Lowered, PlanError> {
+pub(super) fn lower(profile: &Profile, rules: RuleSet, host: &Host) -> Result<Lowered, PlanError> {
     let rules = with_engine_rules(rules);
+    let index = Index::new(&rules);
     let mut points = Points::default();
     points.add_engine(profile, &rules, host)?;
-    points.add_rules(profile, &rules, host);
-    points.add_protected(profile, &rules, host);
+    points.add_rules(profile, &rules, &index, host);
+    points.add_protected(profile, &index, host);
 
     let root = match profile.base.value {
         Base::Host => Root::Host,
@@ -69,8 +70,7 @@ pub(super) fn lower(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<L
 }
 
 /// What the sandbox has of its own may be written.
-fn with_engine_rules(rules: &RuleSet) -> RuleSet {
-    let mut rules = rules.clone();
+fn with_engine_rules(mut rules: RuleSet) -> RuleSet {
     for (path, access) in [
         ("/tmp", Access::Write),
         ("/dev", Access::Write),
@@ -147,7 +147,7 @@ impl Points {
     }
 
     /// A point for every path that a rule names and that exists.
-    fn add_rules(&mut self, profile: &Profile, rules: &RuleSet, host: &Host) {
+    fn add_rules(&mut self, profile: &Profile, rules: &RuleSet, index: &Index<'_>, host: &Host) {
         for rule in rules {
             let Pattern::Subtree(path) = &rule.pattern else {
                 continue;
@@ -155,7 +155,7 @@ impl Points {
             let Found::Present { real, .. } = host.find(path) else {
                 continue;
             };
-            self.add(real, rules);
+            self.add(real, index);
         }
         if profile.base.value == Base::Minimal {
             // The links that programs are found through: /bin, /lib64 …
@@ -179,7 +179,7 @@ impl Points {
         }
     }
 
-    fn add(&mut self, path: AbsPath, rules: &RuleSet) {
+    fn add(&mut self, path: AbsPath, rules: &Index<'_>) {
         if path == AbsPath::root() || self.0.contains_key(&path) {
             return;
         }
@@ -194,7 +194,7 @@ impl Points {
 
     /// A second lock on protected names that exist at the top of a writable root. git's own
     /// configuration is left to the mediator: git could not replace a mount point.
-    fn add_protected(&mut self, profile: &Profile, rules: &RuleSet, host: &Host) {
+    fn add_protected(&mut self, profile: &Profile, rules: &Index<'_>, host: &Host) {
         for root in &profile.writable_roots {
             for protected in PROTECTED_NAMES {
                 if protected.name.contains('*') || protected.name.ends_with("/config") {
