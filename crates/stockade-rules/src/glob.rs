@@ -202,6 +202,11 @@ impl PathGlob {
         matches!(rest.first(), None | Some(b'/')).then_some(rest)
     }
 
+    /// What every match begins with.
+    pub(crate) fn prefix(&self) -> &[u8] {
+        &self.0.prefix
+    }
+
     /// The deepest directory that every match lies below: where a walk would begin.
     pub fn literal_prefix(&self) -> AbsPath {
         use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! What the paths of a profile are on this machine: looked at once, before planning.
+//! What the paths of a profile are on this machine: each is looked at once.
 //!
 //! Rules are about names, mounts about what the names lead to. A link on the way is followed for
 //! denials (what must not be read must not be read by any name) and for grants only where the
@@ -12,8 +12,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use stockade_policy::profile::Profile;
-use stockade_rules::{AbsPath, Pattern};
+use stockade_rules::AbsPath;
 
 use crate::plan::PlanError;
 use crate::probe::Controller;
@@ -54,23 +53,14 @@ pub(crate) enum Kind {
 }
 
 impl Host {
-    /// Looks at everything that `profile` names.
-    pub(crate) fn look(profile: &Profile) -> Self {
-        let host = Self {
+    /// What this kernel and user are; paths are looked at when they are asked for.
+    pub(crate) fn look() -> Self {
+        Self {
             paths: RefCell::default(),
             landlock: stockade_linux::probe::landlock_abi().unwrap_or(0),
             root: rustix::process::geteuid().is_root(),
             controllers: Vec::new(),
-        };
-        let named = profile.rules.iter().filter_map(|rule| match &rule.pattern {
-            Pattern::Subtree(path) => Some(path),
-            Pattern::Glob(_) => None,
-        });
-        let sockets = profile.network.unix.iter().map(|socket| &socket.value);
-        for path in named.chain(sockets).chain([&profile.cwd]) {
-            host.find(path);
         }
-        host
     }
 
     /// Looks for places to make control groups in; only runs with such limits pay for it.

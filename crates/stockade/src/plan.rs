@@ -196,7 +196,7 @@ impl ExecPlan {
     }
 
     fn in_tier(profile: &Profile, spec: &Spec, tier: Tier) -> Result<Self, PlanError> {
-        let mut host = Host::look(profile);
+        let mut host = Host::look();
         if lower::limits::wants_cgroup(profile) {
             host.look_for_cgroups();
         }

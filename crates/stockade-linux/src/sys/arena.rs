@@ -2,7 +2,7 @@
 //!
 //! musl's allocator gives memory back to the kernel eagerly: reading the command line and a
 //! profile costs some 150 calls of mmap and munmap, and the page faults that follow them. Here
-//! the first mebibyte comes from a fixed block, whose pages the kernel provides when they are
+//! the first few mebibytes come from a fixed block, whose pages the kernel provides when they are
 //! touched; what is beyond goes to the system's allocator. Freed memory of the block is reused
 //! only if it was the last piece, so a program that runs for long loses at most the block.
 
@@ -12,7 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// More than an ordinary start needs, so that it never meets the system's allocator.
-const SIZE: usize = 1 << 20;
+const SIZE: usize = 4 << 20;
 
 /// For `#[global_allocator]`.
 pub struct Arena {
@@ -29,7 +29,7 @@ struct Block(UnsafeCell<[u8; SIZE]>);
 unsafe impl Sync for Block {}
 
 impl Arena {
-    /// An empty one, for a static: a mebibyte does not belong on a stack.
+    /// An empty one, for a static: mebibytes do not belong on a stack.
     #[expect(
         clippy::new_without_default,
         clippy::large_stack_arrays,

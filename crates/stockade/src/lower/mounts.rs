@@ -1,10 +1,11 @@
 //! The file-system view: which paths need a mount of their own, and what it shows.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use stockade_linux::plan::{Mount, Root, View};
 use stockade_policy::profile::{Base, PROTECTED_NAMES, Profile};
-use stockade_rules::{AbsPath, Access, Index, Kind as Wish, PathRule, Pattern, Rank, RuleSet};
+use stockade_rules::{AbsPath, Access, Index, PathRule, Pattern, Rank, RuleSet};
 
 use crate::host::{Found, Host, Kind};
 use crate::plan::PlanError;
@@ -180,16 +181,17 @@ impl Points {
     }
 
     fn add(&mut self, path: AbsPath, rules: &Index<'_>) {
-        if path == AbsPath::root() || self.0.contains_key(&path) {
+        if path == AbsPath::root() {
             return;
         }
-        let allowed = |wish| rules.decide(wish, path.as_path()).allowed;
-        let point = match (allowed(Wish::Read), allowed(Wish::Write)) {
-            (false, _) => (Seen::Hidden, View::Hidden),
-            (true, false) => (Seen::ReadOnly, View::ReadOnly),
-            (true, true) => (Seen::Writable, View::Writable),
-        };
-        self.0.insert(path, point);
+        if let Entry::Vacant(point) = self.0.entry(path) {
+            let [read, write] = rules.decide_both(point.key().as_path());
+            point.insert(match (read.allowed, write.allowed) {
+                (false, _) => (Seen::Hidden, View::Hidden),
+                (true, false) => (Seen::ReadOnly, View::ReadOnly),
+                (true, true) => (Seen::Writable, View::Writable),
+            });
+        }
     }
 
     /// A second lock on protected names that exist at the top of a writable root. git's own
