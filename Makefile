@@ -40,7 +40,7 @@ test:
 bench: release
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench startup
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
-	$(CARGO) bench -p stockade-policy --bench parse
+	$(CARGO) bench -p stockade --bench plan
 
 release:
 	scripts/add-target $(STATIC)

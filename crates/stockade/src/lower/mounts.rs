@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use stockade_linux::plan::{Mount, Root, View};
-use stockade_policy::profile::{Base, PROTECTED_NAMES, Profile};
+use stockade_policy::profile::{Base, Profile};
 use stockade_rules::{AbsPath, Access, Index, PathRule, Pattern, Rank, RuleSet};
 
 use crate::host::{Found, Host, Kind};
@@ -197,19 +197,11 @@ impl Points {
     /// A second lock on protected names that exist at the top of a writable root. git's own
     /// configuration is left to the mediator: git could not replace a mount point.
     fn add_protected(&mut self, profile: &Profile, rules: &Index<'_>, host: &Host) {
-        for root in &profile.writable_roots {
-            for protected in PROTECTED_NAMES {
-                if protected.name.contains('*') || protected.name.ends_with("/config") {
-                    continue;
-                }
-                let Ok(path) = root.join(protected.name) else {
-                    continue;
-                };
-                if let Found::Present { real, .. } = host.find(&path)
-                    && real == path
-                {
-                    self.add(path, rules);
-                }
+        for (path, protected) in super::rules::protected_names(profile, host) {
+            if !protected.name.ends_with("/config")
+                && matches!(host.find(&path), Found::Present { real, .. } if real == path)
+            {
+                self.add(path, rules);
             }
         }
     }
