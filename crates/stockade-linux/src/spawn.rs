@@ -7,9 +7,10 @@ use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::control::{Report, Request};
 use crate::helper;
@@ -32,6 +33,8 @@ pub struct Running {
     used: Usage,
     denials: Vec<Denial>,
     stopped: bool,
+    /// Whether the helper is pid 1 itself.
+    direct: bool,
 }
 
 /// How a sandbox ended.
@@ -135,6 +138,9 @@ pub fn spawn(
     ];
     let pid = match builder {
         Builder::Program(path) => execute(plan, path, descriptors, own)?,
+        Builder::Copy if is_alone(plan) => {
+            helper::direct(plan, &descriptors.list, own).map_err(refused)?
+        }
         Builder::Copy => copy(plan, &descriptors, own).map_err(SpawnError::Fork)?,
     };
     let pidfd =
@@ -149,10 +155,25 @@ pub fn spawn(
         used: Usage::default(),
         denials: Vec::new(),
         stopped: false,
+        direct: matches!(builder, Builder::Copy) && is_alone(plan),
     };
     drop((helper_control, helper_life));
     running.await_start()?;
     Ok(running)
+}
+
+/// Whether pid 1 leaves nothing to tidy up outside when it ends.
+fn is_alone(plan: &LinuxPlan) -> bool {
+    plan.own_namespaces && plan.cgroup.is_none()
+}
+
+/// As the helper would have reported it.
+fn refused(source: io::Error) -> SpawnError {
+    SpawnError::Stage {
+        stage: Stage::Unshare,
+        subject: None,
+        source,
+    }
 }
 
 /// What the helper gets, and under which numbers.
@@ -236,6 +257,9 @@ impl Running {
     /// # Errors
     /// If the helper can't be heard or reaped.
     pub fn wait(&mut self) -> io::Result<Outcome> {
+        if self.direct && self.life.is_none() {
+            self.insist();
+        }
         while self.hear()? {}
         self.reap();
         Ok(Outcome {
@@ -316,17 +340,36 @@ impl Running {
         }
     }
 
-    fn reap(&self) {
+    /// Pid 1 was told to end and gets a moment to judge what was made; then it is killed, and the
+    /// kernel kills the rest (`pid_namespaces(7)`).
+    fn insist(&self) {
+        let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        if poll(&mut watched, Some(&helper::MOMENT)) != Ok(1) {
+            // If it has ended meanwhile, all the better.
+            let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        }
+    }
+
+    fn reap(&mut self) {
+        let reaped = sys::process::wait(self.helper.as_raw_nonzero().get(), true);
         // Whoever reaped it before us (a host that waits for any child) did no harm.
-        let _ = sys::process::wait(self.helper.as_raw_nonzero().get(), true);
+        if let Ok(Some(used)) = reaped
+            && self.direct
+        {
+            self.used = Usage {
+                user_micros: used.user_micros,
+                system_micros: used.system_micros,
+                peak_kib: used.peak_kib,
+            };
+        }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.kill();
-        while let Ok(true) = self.hear() {}
-        self.reap();
+        // There is nobody to tell.
+        let _ = self.wait();
     }
 }
 

@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use serde_json::Value;
+use stockade_linux::Builder;
 use stockade_linux::LinuxPlan;
 
 use crate::context::{Context, Ran, STOCKADE, has};
@@ -253,7 +254,8 @@ fn execute(context: &Context, plan: &LinuxPlan) -> String {
     let null = File::open("/dev/null").unwrap();
     let file = File::create(&output).unwrap();
     let standard = [null.as_fd(), file.as_fd(), file.as_fd()];
-    let mut running = stockade_linux::spawn(plan, Path::new(STOCKADE), standard, &[]).unwrap();
+    let mut running =
+        stockade_linux::spawn(plan, Builder::Program(Path::new(STOCKADE)), standard, &[]).unwrap();
     let outcome = running.wait().unwrap();
     let words = fs::read_to_string(&output).unwrap();
     assert_eq!(outcome.status, Some(0), "{words}");

@@ -9,18 +9,18 @@ use rustix::process::{
     DumpableBehavior, Pid, Signal, set_dumpable_behavior, set_parent_process_death_signal,
 };
 
-use super::command;
+use super::{FAILED, command};
 use crate::control::{Report, Request};
 use crate::mediator::Mediator;
+use crate::namespaces::{self, Ids};
 use crate::plan::LinuxPlan;
 use crate::seccomp::compile;
 use crate::stage::{At, Failure, Stage};
-use crate::sys::process::{Fork, exit_now};
-use crate::{capabilities, landlock, limits, mounts, namespaces, sys};
+use crate::{capabilities, landlock, limits, mounts, sys};
 
 /// Runs as pid 1; the exit code only matters to the outer helper.
-pub(super) fn run(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> i32 {
-    match start(plan, control, alive) {
+pub(super) fn run(plan: &LinuxPlan, ids: Ids, control: BorrowedFd<'_>, alive: &OwnedFd) -> i32 {
+    match start(plan, ids, control, alive) {
         Ok(command) => {
             let outcome = supervise(command, plan, control, alive, end_everybody);
             i32::from(outcome.is_err())
@@ -33,9 +33,20 @@ pub(super) fn run(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) ->
 }
 
 /// Builds the sandbox in the order in which each step still can, and the next one can't undo it.
-fn start(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> Result<Running, Failure> {
+fn start(
+    plan: &LinuxPlan,
+    ids: Ids,
+    control: BorrowedFd<'_>,
+    alive: &OwnedFd,
+) -> Result<Running, Failure> {
     set_parent_process_death_signal(Some(Signal::KILL)).at(Stage::DieWithParent)?;
     require_parent(alive).at(Stage::DieWithParent)?;
+    // Away from the launcher's terminal: its Ctrl-C is the launcher's to forward. The command's
+    // own terminal will be this session's, so that the command's process group has a parent in
+    // it: an orphaned group can't be stopped with Ctrl-Z (setpgid(2)).
+    rustix::process::setsid().at(Stage::NewSession)?;
+    // While it may still be looked into: the files belong to root otherwise (proc(5)).
+    ids.map().at(Stage::MapIds)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;
     if plan.own_network {
         namespaces::loopback_up().at(Stage::Loopback)?;
@@ -57,9 +68,6 @@ pub(super) fn confine(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Runni
     rustix::process::chdir(plan.command.cwd.as_path())
         .at_path(Stage::WorkingDirectory, plan.command.cwd.as_path())?;
     let terminal = if plan.terminal {
-        // The terminal is pid 1's, so that the command's process group has a parent in its
-        // session: an orphaned group can't be stopped with Ctrl-Z (setpgid(2)).
-        rustix::process::setsid().at(Stage::NewSession)?;
         Some(command::make_terminal(control)?)
     } else {
         None
@@ -73,24 +81,28 @@ pub(super) fn confine(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Runni
     let program = compile(&plan.seccomp)
         .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
         .at(Stage::Seccomp)?;
-    let exchange = command::Exchange::new().at(Stage::ForkCommand)?;
-    match sys::process::fork_until_execution().at(Stage::ForkCommand)? {
-        Fork::Child => {
-            let failure = command::run(plan, terminal.as_ref(), &program, &exchange);
-            exchange.put_failure(&failure);
-            exit_now(1)
-        }
-        // It has executed its program by now, or it has ended.
-        Fork::Parent(pid) => {
-            let listener = exchange.take()?;
-            let _ = Report::Started.send(control);
-            Ok(Running {
-                pid,
-                signals,
-                listener,
-            })
-        }
+    let mut listener = None;
+    let mut failure = None;
+    let pid = sys::process::run_until_execution(|| {
+        failure = Some(command::run(
+            plan,
+            terminal.as_ref(),
+            &program,
+            &mut listener,
+        ));
+        FAILED
+    })
+    .at(Stage::ForkCommand)?;
+    // It has executed its program by now, or it has ended and says why.
+    if let Some(failure) = failure {
+        return Err(failure);
     }
+    let _ = Report::Started.send(control);
+    Ok(Running {
+        pid,
+        signals,
+        listener,
+    })
 }
 
 pub(super) struct Running {

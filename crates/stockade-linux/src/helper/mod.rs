@@ -9,6 +9,8 @@ mod init;
 mod outer;
 mod unshared;
 
+pub(crate) use outer::{MOMENT, direct};
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
