@@ -54,8 +54,8 @@ pub(crate) fn run_until_execution<F: FnMut() -> i32>(mut child: F) -> io::Result
     require_single_thread()?;
     // A stack of its own, or the child's calls would overwrite the frames that the parent
     // returns to.
-    let mut stack = vec![0_u128; STACK_SIZE / size_of::<u128>()];
-    let top = stack.as_mut_ptr_range().end;
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK_SIZE / size_of::<u128>());
+    let top = stack.spare_capacity_mut().as_mut_ptr_range().end;
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
     // SAFETY: the stack is aligned, grows down from its end, and lives until this returns, which
     // by CLONE_VFORK is after the child has left it; so does the closure. Nothing else runs in
