@@ -9,6 +9,12 @@ STATIC  := $(ARCH)-unknown-linux-musl
 PROGRAM := target/$(STATIC)/release/stockade
 HELPER  := target/$(STATIC)/release/stockade-init
 
+# The grammars of the verifier are C without a C library: without musl-gcc the host's compiler will
+# do, as long as it does not put calls of glibc's own into them.
+STATIC_ := $(subst -,_,$(STATIC))
+export CC_$(STATIC_)     ?= $(shell command -v musl-gcc || echo cc)
+export CFLAGS_$(STATIC_) ?= -U_FORTIFY_SOURCE -fno-stack-protector
+
 PREFIX  ?= /usr/local
 DESTDIR ?=
 BINDIR   = $(DESTDIR)$(PREFIX)/bin

@@ -1,0 +1,75 @@
+//! Programs in Python, Go and JavaScript: lowered to one form, evaluated on what is known, judged by
+//! the library functions they reach.
+
+mod act;
+mod api;
+mod escapes;
+mod eval;
+mod fold;
+mod fold_go;
+mod fold_javascript;
+mod fold_python;
+mod gadget;
+mod go;
+mod ir;
+mod javascript;
+mod judge;
+mod mangled;
+mod names;
+mod payload;
+mod python;
+mod run;
+mod send;
+mod tree;
+mod value;
+
+use crate::analysis::Analysis;
+use crate::findings::Findings;
+use crate::language::Language;
+use crate::result::Span;
+use crate::rule::Rule;
+
+use api::Dialect;
+
+/// Judges a program; where its comments are.
+pub(crate) fn judge(
+    language: Language,
+    text: &str,
+    analysis: &Analysis<'_>,
+    findings: &mut Findings,
+) -> Vec<Span> {
+    let (dialect, program) = match language {
+        Language::Python => (Dialect::Python, python::lower(text)),
+        Language::Go => (Dialect::Go, go::lower(text)),
+        Language::JavaScript => (Dialect::JavaScript, javascript::lower(text)),
+        Language::TypeScript => (Dialect::JavaScript, javascript::lower_typescript(text)),
+        Language::Bash => return Vec::new(),
+    };
+    let Some(program) = program else {
+        findings.add(
+            Rule::Unreadable,
+            Span::new(0, text.len().min(80)),
+            "the source took too long to parse",
+        );
+        return Vec::new();
+    };
+    let mut judge = judge::Judge::new(dialect, analysis, findings);
+    let complete = eval::Eval::new(dialect, &mut judge).run(&program);
+    judge.finish();
+    mangled::judge(text, judge.findings);
+    if let Some(span) = program.too_deep {
+        findings.add(Rule::Unreadable, span, "nested too deep to be analysed");
+    }
+    if !complete {
+        findings
+            .notes
+            .push("the program is too large: analysed in part".to_owned());
+    }
+    if let Some(span) = program.broken
+        && analysis.depth == 0
+    {
+        let reason = "not valid from here: analysed as far as it could be read";
+        findings.add(Rule::Unreadable, span, reason);
+    }
+    program.comments
+}
