@@ -79,8 +79,10 @@ impl Files<'_> {
         }
         let administers = self.speaker == Speaker::Shell && how == Deletion::File;
         let precious = kinds.iter().any(|kind| {
-            matches!(kind, Kind::Credential | Kind::Account | Kind::Kernel)
-                || !administers && (*kind == Kind::Base || kind.persists().is_some())
+            matches!(
+                kind,
+                Kind::Credential | Kind::Account | Kind::Kernel | Kind::Base
+            ) || !administers && kind.persists().is_some()
         });
         match place.root {
             Root::Inside if tree && place.path.is_empty() => {
@@ -174,14 +176,9 @@ impl Files<'_> {
         if kinds.contains(&Kind::Trace) && how == Writing::Replace {
             return findings.add(Rule::TraceRemoval, span, format!("overwrites {shown}"));
         }
-        let program_directory = self.speaker == Speaker::Shell
-            && !kinds
-                .iter()
-                .any(|kind| matches!(kind, Kind::Credential | Kind::Account));
         if kinds
             .iter()
             .any(|kind| matches!(kind, Kind::Base | Kind::Credential))
-            && !program_directory
         {
             return findings.add(
                 Rule::FileWrite,
@@ -190,7 +187,10 @@ impl Files<'_> {
             );
         }
         match place.root {
-            Root::Absolute if self.speaker == Speaker::Program && !kinds.contains(&Kind::Trace) => {
+            Root::Absolute
+                if !kinds.contains(&Kind::Trace)
+                    && (self.speaker == Speaker::Program || place.path.starts_with("/etc/")) =>
+            {
                 findings.add(
                     Rule::FileWrite,
                     span,

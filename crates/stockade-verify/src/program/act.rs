@@ -39,6 +39,11 @@ impl Judge<'_> {
             "argv-rest" => {
                 let words = args.positional.get(entry.at..).unwrap_or_default();
                 let list = Value::list(words.to_vec());
+                let own = words.first().and_then(Value::exact) == Some("/proc/self/exe");
+                if own && endless {
+                    self.findings
+                        .add(Rule::ForkBomb, span, "starts itself without end");
+                }
                 self.argv(path, Some(&list), args, span);
                 result.with(Taint::OUTPUT)
             }
@@ -59,6 +64,14 @@ impl Judge<'_> {
                 }
                 self.argv(path, Some(&Value::list(words)), args, span);
                 result.with(Taint::OUTPUT)
+            }
+            "spawn-script" => {
+                let own = arg.and_then(Value::as_api) == Some("__filename");
+                if own && endless {
+                    self.findings
+                        .add(Rule::ForkBomb, span, "starts itself without end");
+                }
+                result
             }
             "spawn" => {
                 let mut words: Vec<Value> = arg.cloned().into_iter().collect();
@@ -118,6 +131,14 @@ impl Judge<'_> {
                         Rule::DownloadRun,
                         span,
                         format!("runs {given}, which was downloaded"),
+                    );
+                }
+                let loose = ["/tmp/", "/var/tmp/", "/dev/shm/"];
+                if loose.iter().any(|place| given.starts_with(place)) {
+                    self.findings.add(
+                        Rule::CodeDynamic,
+                        span,
+                        format!("`{path}` runs code from {given}, where anyone may put it"),
                     );
                 }
                 self.findings.warn(
@@ -184,6 +205,9 @@ impl Judge<'_> {
                 if let Some(place) = &place {
                     self.read(place, span, result.clone());
                 }
+                if let Some(place) = place.as_ref().filter(|_| entry.action == "move") {
+                    self.delete(place, Deletion::Tree, span);
+                }
                 if let Some(target) = second.and_then(Value::as_text) {
                     let place = Place::new(target);
                     self.write(&place, target, Writing::Replace, Taint::NONE, span);
@@ -246,6 +270,40 @@ impl Judge<'_> {
             }
             "duplicate" => {
                 self.seen.duplicates.get_or_insert(span);
+                result
+            }
+            "stop-all" => {
+                self.findings
+                    .add(Rule::SystemStop, span, "stops every process it may");
+                result
+            }
+            "encrypt" => Value::unknown(result.taint | Taint::ENCRYPTED),
+            "shell-remote" => {
+                if let Some(command) = arg.and_then(Value::as_text) {
+                    self.command_text(command, span);
+                }
+                result.with(Taint::OUTPUT)
+            }
+            "mmap" => {
+                let executable = |value: &Value| {
+                    let named = |value: &Value| {
+                        value
+                            .as_api()
+                            .is_some_and(|name| name.ends_with("PROT_EXEC"))
+                    };
+                    named(value) || value.as_list().is_some_and(|flags| flags.iter().any(named))
+                };
+                if args.all().any(executable) {
+                    self.findings.add(
+                        Rule::ProcessTamper,
+                        span,
+                        format!("`{path}` makes memory that can be run as code"),
+                    );
+                }
+                result
+            }
+            "clipboard" => {
+                self.seen.copies = true;
                 result
             }
             "stop" => {
@@ -388,6 +446,9 @@ impl Judge<'_> {
                 result
             }
             "watch-weak" => {
+                if path.contains("paste") || path.contains("lip") {
+                    self.seen.pastes.get_or_insert(span);
+                }
                 self.findings.warn(
                     Rule::Surveillance,
                     span,

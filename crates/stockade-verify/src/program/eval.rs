@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::api::Dialect;
-use super::ir::{Call, Each, Expr, ExprKind, Function, Op, Program, Stmt, Target, Text};
+use super::ir::{Each, Expr, ExprKind, Function, Op, Program, Stmt, Target, Text};
 use super::judge::Judge;
 use super::names;
 use super::value::{Args, Kind, LONGEST, Taint, Value};
@@ -18,11 +18,11 @@ use crate::result::Span;
 /// Steps for one text.
 const STEPS: usize = 3_000_000;
 /// Calls of the file's functions inside one another.
-const CALL_DEPTH: usize = 6;
+pub(super) const CALL_DEPTH: usize = 6;
 /// Times one function is entered with arguments.
-const ENTRIES: usize = 12;
+pub(super) const ENTRIES: usize = 12;
 /// Steps inside functions entered with arguments, over the whole text.
-const INLINED: usize = 200_000;
+pub(super) const INLINED: usize = 200_000;
 /// Iterations of constant loops, over the whole text.
 const ITERATIONS: usize = 20_000;
 /// Iterations of one loop.
@@ -32,18 +32,18 @@ const LOOP: usize = 1_024;
 pub(crate) struct Eval<'j, 'a> {
     pub(crate) dialect: Dialect,
     pub(crate) judge: &'j mut Judge<'a>,
-    scopes: Vec<HashMap<Text, Value>>,
+    pub(super) scopes: Vec<HashMap<Text, Value>>,
     /// Modules whose members are names here.
     starred: Vec<Text>,
     /// Names the file defines anywhere.
     defined: HashSet<Text>,
-    steps: usize,
+    pub(super) steps: usize,
     iterations: usize,
-    calls: usize,
-    returned: Vec<Value>,
+    pub(super) calls: usize,
+    pub(super) returned: Vec<Value>,
     /// How often each function was entered with arguments.
-    entered: HashMap<*const Function, usize>,
-    inlined: usize,
+    pub(super) entered: HashMap<*const Function, usize>,
+    pub(super) inlined: usize,
     /// Names may be defined in files that are not here.
     open_ended: bool,
     /// Depth of loops without a known end.
@@ -77,13 +77,13 @@ impl<'j, 'a> Eval<'j, 'a> {
         self.steps < STEPS
     }
 
-    fn step(&mut self) -> bool {
+    pub(super) fn step(&mut self) -> bool {
         self.steps += 1;
         self.steps < STEPS
     }
 
     /// Statements of a module, class or function, then the functions defined there.
-    fn body(&mut self, body: &[Stmt]) {
+    pub(super) fn body(&mut self, body: &[Stmt]) {
         let mut functions = Vec::new();
         self.statements(body, &mut functions);
         for function in functions {
@@ -91,25 +91,7 @@ impl<'j, 'a> Eval<'j, 'a> {
         }
     }
 
-    /// Looks at a function's body with parameters nobody has given.
-    fn enter_alone(&mut self, function: &Rc<Function>) {
-        let mut scope = HashMap::new();
-        for param in &function.params {
-            let default = param.default.as_ref().map(|default| self.expr(default));
-            let known = default.filter(|value| value.as_api().is_some());
-            let value = known.unwrap_or_else(|| Value::unknown(Taint::PARAM));
-            scope.insert(param.name.clone(), value);
-        }
-        self.judge.function_depth += 1;
-        self.scopes.push(scope);
-        let returned = std::mem::take(&mut self.returned);
-        self.body(&function.body);
-        self.returned = returned;
-        self.scopes.pop();
-        self.judge.function_depth -= 1;
-    }
-
-    fn statements(&mut self, body: &[Stmt], functions: &mut Vec<Rc<Function>>) {
+    pub(super) fn statements(&mut self, body: &[Stmt], functions: &mut Vec<Rc<Function>>) {
         for statement in body {
             if !self.step() {
                 return;
@@ -202,10 +184,25 @@ impl<'j, 'a> Eval<'j, 'a> {
                 }
             }
             _ => {
-                self.assign(target, Value::unknown(iter.deep_taint()));
+                self.assign(target, self.element_of(iter));
                 body(self);
             }
         }
+    }
+
+    /// An element of something that is not a constant list.
+    fn element_of(&self, iter: &Value) -> Value {
+        let taint = iter.deep_taint();
+        if let Some(path) = iter.as_api() {
+            let element = format!("{path}[]");
+            if self.dialect.knows(&element) {
+                return Value::api(element).with(taint);
+            }
+            if path == "range()" {
+                return Value::unknown(taint | Taint::SERIES);
+            }
+        }
+        Value::unknown(taint)
     }
 
     /// Decorators are calls: with what they decorate, from the innermost outwards.
@@ -234,6 +231,7 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             Target::Attr(base, attr) => {
                 self.expr(base);
+                self.attr_set(attr, &value, base.span);
                 if let Some(path) = dotted(base, attr) {
                     // Fields live with the module: methods see what others set.
                     self.scopes[0].insert(path, value);
@@ -466,26 +464,12 @@ impl<'j, 'a> Eval<'j, 'a> {
         }
     }
 
-    /// A function that nothing here calls is still looked at.
-    fn enter_if_function(&mut self, value: &Value) {
-        if let Kind::Function(function) = &value.kind {
-            let function = Rc::clone(function);
-            if self.calls < CALL_DEPTH {
-                self.calls += 1;
-                self.enter_alone(&function);
-                self.calls -= 1;
-            }
-        }
-    }
-
     fn comprehension(&mut self, each: &Each) -> Value {
         let [(target, iter)] = each.loops.as_slice() else {
-            for (target, iter) in &each.loops {
-                let iter = self.expr(iter);
-                self.assign(target, Value::unknown(iter.deep_taint()));
-            }
-            let element = self.expr(&each.element);
-            return Value::unknown(element.taint);
+            self.scopes.push(HashMap::new());
+            let taint = self.nested_loops(&each.loops, &each.element);
+            self.scopes.pop();
+            return Value::unknown(taint);
         };
         let iter = self.expr(iter);
         let mut items = Vec::new();
@@ -507,6 +491,19 @@ impl<'j, 'a> Eval<'j, 'a> {
         }
     }
 
+    /// Several loops of a comprehension, one inside the other; where its elements come from.
+    fn nested_loops(&mut self, loops: &[(Target, Expr)], element: &Expr) -> Taint {
+        let Some(((target, iter), inner)) = loops.split_first() else {
+            return self.expr(element).taint;
+        };
+        let iter = self.expr(iter);
+        let mut taint = Taint::NONE;
+        self.each(target, &iter, |this| {
+            taint |= this.nested_loops(inner, element)
+        });
+        taint
+    }
+
     fn binary(&mut self, op: Op, left: &Value, right: &Value) -> Value {
         super::fold::binary(self.dialect, op, left, right)
     }
@@ -525,6 +522,7 @@ impl<'j, 'a> Eval<'j, 'a> {
                 value.indirect |= base.indirect;
                 value
             }
+            Kind::Handle(path) if &**attr == "name" => Value::of(Kind::Text(path.clone())),
             Kind::Dict(pairs) if self.dialect == Dialect::JavaScript => {
                 let found = pairs
                     .iter()
@@ -573,192 +571,6 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             _ => super::fold::item(base, index),
         }
-    }
-
-    fn call(&mut self, call: &Call, span: Span) -> Value {
-        let callee = self.expr(&call.callee);
-        let mut args = Args::default();
-        let mut functions = Vec::new();
-        for arg in &call.args {
-            let spread = matches!(arg.value.kind, ExprKind::Spread(_));
-            let value = self.expr(&arg.value);
-            if let Kind::Function(function) = &value.kind {
-                functions.push(Rc::clone(function));
-            }
-            match (&arg.name, value.as_list()) {
-                (Some(name), _) => args.named.push((name.clone(), value)),
-                (None, Some(items)) if spread => args.positional.extend_from_slice(items),
-                (None, _) => args.positional.push(value),
-            }
-        }
-        self.judge.constructs = call.constructs;
-        self.invoke(&callee, &args, span, &functions)
-    }
-
-    /// Calls a value. Functions among the arguments are entered with what the call would give them.
-    pub(crate) fn invoke(
-        &mut self,
-        callee: &Value,
-        args: &Args,
-        span: Span,
-        functions: &[Rc<Function>],
-    ) -> Value {
-        if !self.step() {
-            return Value::UNKNOWN;
-        }
-        let result = match &callee.kind {
-            Kind::Function(function) => return self.enter(&Rc::clone(function), args),
-            Kind::Partial(inner) => {
-                let mut whole = args.clone();
-                whole.positional.splice(0..0, inner.1.iter().cloned());
-                return self.invoke(&inner.0, &whole, span, functions);
-            }
-            Kind::Api(path) => {
-                if let Some(value) = super::fold::applied(self, callee, path, args, span) {
-                    return value;
-                }
-                if let Some(value) = super::fold::call(self, path, args, span) {
-                    let indirect = callee.indirect;
-                    self.judge.folded(path, args, &value, span, indirect);
-                    value
-                } else {
-                    self.judge.call(path, callee, args, span, self.endless > 0)
-                }
-            }
-            Kind::Method(inner) => {
-                let (base, name) = inner.as_ref();
-                match super::fold::method(self, base, name, args, span) {
-                    Some(value) => value,
-                    None => self.judge.method(base, name, args, span, callee.indirect),
-                }
-            }
-            Kind::Handle(path) => {
-                let path = path.clone();
-                Value::of(Kind::Handle(path))
-            }
-            _ => {
-                self.judge.unknown_call(callee, args, span);
-                Value::unknown(callee.taint | args.taint().without(Taint::UNBOUND))
-            }
-        };
-        self.callbacks(args, span);
-        for function in functions {
-            let given = result.taint | callee.deep_taint();
-            let count = function.params.len();
-            let from_list = args
-                .all()
-                .find_map(Value::as_list)
-                .and_then(<[Value]>::first)
-                .cloned();
-            let item = from_list.unwrap_or_else(|| Value::unknown(given));
-            let inner = Args {
-                positional: vec![item.with(given); count],
-                named: Vec::new(),
-            };
-            self.enter(function, &inner);
-        }
-        result
-    }
-
-    /// Library functions handed on to be called: `Thread(target=f, args=…)`, `submit(f, …)`.
-    fn callbacks(&mut self, args: &Args, span: Span) {
-        let dangerous = |eval: &Self, value: &Value| {
-            let entry = value.as_api().and_then(|path| eval.dialect.entry(path));
-            entry.is_some_and(|entry| {
-                matches!(
-                    entry.action,
-                    "shell" | "argv" | "code" | "delete" | "delete-tree"
-                )
-            })
-        };
-        let named = args.named("target").or_else(|| args.named("func"));
-        let mut found = None;
-        if let Some(callee) = named.filter(|callee| dangerous(self, callee)) {
-            let given = args
-                .named("args")
-                .and_then(Value::as_list)
-                .unwrap_or_default();
-            found = Some((callee.clone(), given.to_vec()));
-        } else if let Some(at) = args
-            .positional
-            .iter()
-            .position(|value| dangerous(self, value))
-        {
-            let rest = &args.positional[at + 1..];
-            let given = match rest {
-                [only] => only
-                    .as_list()
-                    .map_or_else(|| rest.to_vec(), <[Value]>::to_vec),
-                _ => rest.to_vec(),
-            };
-            found = Some((args.positional[at].clone(), given));
-        }
-        if let Some((callee, positional)) = found.filter(|(_, given)| !given.is_empty()) {
-            let args = Args {
-                positional,
-                named: Vec::new(),
-            };
-            self.invoke(&callee, &args, span, &[]);
-        }
-    }
-
-    /// Enters a function of the file with arguments that tell something; what it returns.
-    fn enter(&mut self, function: &Rc<Function>, args: &Args) -> Value {
-        let telling = args.all().any(tells) || function.params.is_empty();
-        let entered = self.entered.entry(Rc::as_ptr(function)).or_default();
-        *entered += 1;
-        if !telling || self.calls >= CALL_DEPTH || *entered > ENTRIES || self.inlined > INLINED {
-            return Value::unknown(args.taint());
-        }
-        let mut scope = HashMap::new();
-        for (at, param) in function.params.iter().enumerate() {
-            let given = args.get(at, &param.name).cloned();
-            let value = match given {
-                _ if param.rest => {
-                    Value::list(args.positional.get(at..).unwrap_or_default().to_vec())
-                }
-                Some(value) => value,
-                None => {
-                    let default = param.default.as_ref();
-                    default.map_or(Value::UNKNOWN, |default| self.expr(default))
-                }
-            };
-            scope.insert(param.name.clone(), value);
-        }
-        let before = self.steps;
-        self.calls += 1;
-        self.scopes.push(scope);
-        let outer = std::mem::take(&mut self.returned);
-        // Functions defined inside are looked at where this one is looked at on its own.
-        self.statements(&function.body, &mut Vec::new());
-        let returned = std::mem::replace(&mut self.returned, outer);
-        self.scopes.pop();
-        self.calls -= 1;
-        self.inlined += self.steps - before;
-        let taint = returned
-            .iter()
-            .fold(Taint::NONE, |taint, value| taint | value.taint);
-        let known = returned.into_iter().find(|value| !value.is_unknown());
-        known.unwrap_or_default().with(taint)
-    }
-}
-
-/// Whether a function may do something else for this argument than for any.
-fn tells(value: &Value) -> bool {
-    let origin = Taint::INPUT
-        | Taint::DOWNLOADED
-        | Taint::DECODED
-        | Taint::SECRET
-        | Taint::ENVIRONMENT
-        | Taint::IDENTITY
-        | Taint::SOCKET;
-    match &value.kind {
-        Kind::Text(_) | Kind::Api(_) | Kind::Function(_) | Kind::Partial(_) | Kind::Handle(_) => {
-            true
-        }
-        Kind::List(items) => items.iter().take(64).any(tells),
-        Kind::Dict(pairs) => pairs.iter().take(64).any(|(_, value)| tells(value)),
-        Kind::Int(_) | Kind::Bool(_) | Kind::Unknown | Kind::Method(_) => value.taint.has(origin),
     }
 }
 

@@ -135,7 +135,13 @@ pub(crate) fn slice(base: &Value, parts: [Bound; 3]) -> Value {
                 .into_iter()
                 .filter_map(|at| chars.get(at))
                 .collect();
-            Value::text(text).with(base.taint)
+            let backwards = known[2].is_some_and(|step| step < 0);
+            let spelled = if backwards {
+                Taint::SPELLED
+            } else {
+                Taint::NONE
+            };
+            Value::text(text).with(base.taint | spelled)
         }
         Kind::List(items) => {
             let picked = pick(items.len())

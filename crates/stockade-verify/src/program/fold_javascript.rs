@@ -7,7 +7,7 @@ use super::fold::{
     Bound, character, decoded, elements, environment, join, join_path, lookup, text_method,
 };
 use super::ir::{Expr, ExprKind, Function, Stmt};
-use super::value::{Args, Kind, Value};
+use super::value::{Args, Kind, Taint, Value};
 use crate::result::Span;
 
 #[expect(clippy::too_many_lines, reason = "one arm for each function")]
@@ -42,7 +42,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
                 .iter()
                 .map(|value| value.as_int().and_then(character))
                 .collect();
-            join("", &chars?)
+            join("", &chars?).with(Taint::SPELLED)
         }
         "String" | "String.raw" => match &first?.kind {
             Kind::Text(_) => first?.clone(),

@@ -13,7 +13,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
     let first = args.first();
     let text = first.and_then(Value::exact);
     Some(match path {
-        "chr" | "unichr" => character(first?.as_int()?)?,
+        "chr" | "unichr" => character(first?.as_int()?)?.with(Taint::SPELLED),
         "ord" => {
             let mut chars = text?.chars();
             let c = chars.next()?;
@@ -158,6 +158,15 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             let pattern = first?.as_text()?.replace('*', &UNKNOWN.to_string());
             Value::list(vec![Value::text(pattern)])
         }
+        "tempfile.NamedTemporaryFile" => Value::of(Kind::Handle(format!("/tmp/{UNKNOWN}").into())),
+        "tempfile.mkstemp" => {
+            let path = Value::text(format!("/tmp/{UNKNOWN}"));
+            Value::list(vec![Value::UNKNOWN, path])
+        }
+        "site.getsitepackages" => Value::list(vec![Value::text("/usr/lib/python3/site-packages")]),
+        "site.getusersitepackages"
+        | "sysconfig.get_path"
+        | "distutils.sysconfig.get_python_lib" => Value::text("/usr/lib/python3/site-packages"),
         "tempfile.gettempdir"
         | "tempfile.mkdtemp"
         | "tempfile.mktemp"

@@ -12,7 +12,7 @@ use crate::files::{Deletion, Files, Speaker, Writing};
 use crate::findings::Findings;
 use crate::hosts;
 use crate::language::Language;
-use crate::paths::{Place, UNKNOWN};
+use crate::paths::{Place, Root, UNKNOWN};
 use crate::result::Span;
 use crate::rule::Rule;
 
@@ -41,6 +41,11 @@ pub(super) struct Seen {
     pub(super) shell: Option<Span>,
     pub(super) identity: bool,
     pub(super) listens: bool,
+    /// Ports that were tried.
+    pub(super) ports: HashSet<i64>,
+    /// The clipboard is read; it is written.
+    pub(super) pastes: Option<Span>,
+    pub(super) copies: bool,
 }
 
 impl<'a> Judge<'a> {
@@ -197,6 +202,7 @@ impl<'a> Judge<'a> {
         let taint = args.taint().without(Taint::UNBOUND) | callee.taint;
         let result = Value::api(format!("{path}()")).with(taint);
         let Some(entry) = entry else {
+            self.unlisted(path, callee, args, span);
             return result;
         };
         if callee.indirect && is_dangerous(entry.action) {
@@ -207,6 +213,37 @@ impl<'a> Judge<'a> {
             );
         }
         self.act(path, entry, args, span, endless, result)
+    }
+
+    /// A member of a library that the tables don't list: judged by its last name.
+    fn unlisted(&mut self, path: &str, callee: &Value, args: &Args, span: Span) {
+        let Some((library, name)) = path.rsplit_once('.') else {
+            return;
+        };
+        if library.ends_with(')') {
+            self.sql(callee, name, args, span);
+        }
+        let cloud = [
+            "boto3.",
+            "boto.",
+            "google.cloud.",
+            "azure.",
+            "kubernetes.client.",
+        ]
+        .iter()
+        .any(|known| library.starts_with(known));
+        let destroys = name == "delete"
+            || name.starts_with("delete_")
+            || name.starts_with("terminate_")
+            || name.starts_with("purge_");
+        if cloud && destroys {
+            let reason = format!("`{name}` deletes what a service holds");
+            if self.function_depth > 0 {
+                self.findings.warn(Rule::DestroyData, span, reason);
+            } else {
+                self.findings.add(Rule::DestroyData, span, reason);
+            }
+        }
     }
 
     /// A method of an object whose class is not known.
@@ -278,14 +315,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn unknown_method(
-        &mut self,
-        base: &Value,
-        name: &str,
-        args: &Args,
-        span: Span,
-        indirect: bool,
-    ) {
+    /// A statement for a database.
+    fn sql(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
         if matches!(
             name,
             "execute"
@@ -310,6 +341,17 @@ impl<'a> Judge<'a> {
                 }
             }
         }
+    }
+
+    fn unknown_method(
+        &mut self,
+        base: &Value,
+        name: &str,
+        args: &Args,
+        span: Span,
+        indirect: bool,
+    ) {
+        self.sql(base, name, args, span);
         let connection = matches!(name, "connect" | "Connect")
             && args
                 .first()
@@ -347,6 +389,7 @@ impl<'a> Judge<'a> {
         match name {
             "write" | "writelines" | "Write" | "WriteString" | "end" => {
                 let taint = args.taint();
+                self.encrypts(&Place::new(path), taint, span);
                 if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
                     self.downloaded.insert(path.clone());
                 }
@@ -355,8 +398,10 @@ impl<'a> Judge<'a> {
             "read" | "readlines" | "readline" | "Read" => {
                 let place = Place::new(path);
                 let secret = place.is(crate::paths::Kind::Credential) && !path.ends_with(".pub");
-                let own = if secret { Taint::SECRET } else { Taint::NONE };
-                let _ = span;
+                let mut own = if secret { Taint::SECRET } else { Taint::NONE };
+                if is_foreign(&place) {
+                    own |= Taint::FOREIGN;
+                }
                 Value::unknown(Taint::FILE | own)
             }
             _ => Value::of(Kind::Handle(path.clone())),
@@ -450,6 +495,9 @@ impl<'a> Judge<'a> {
 
     pub(super) fn read(&mut self, place: &Place, span: Span, mut result: Value) -> Value {
         result.taint |= Taint::FILE;
+        if is_foreign(place) {
+            result.taint |= Taint::FOREIGN;
+        }
         if self.files().read(place, span, self.findings) {
             result.taint |= Taint::SECRET;
         }
@@ -465,8 +513,19 @@ impl<'a> Judge<'a> {
         span: Span,
     ) {
         self.files().write(place, how, span, self.findings);
+        self.encrypts(place, taint, span);
         if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
             self.downloaded.insert(path.into());
+        }
+    }
+
+    /// Encrypted content written over files of the user or the system, many or one.
+    fn encrypts(&mut self, place: &Place, taint: Taint, span: Span) {
+        let theirs = matches!(place.root, Root::Home | Root::Absolute)
+            && !place.within(&self.analysis.verifier.allowed_paths);
+        if taint.has(Taint::ENCRYPTED) && theirs && place.path.contains(UNKNOWN) {
+            let reason = "replaces files by encrypted ones";
+            self.findings.add(Rule::DestroyFiles, span, reason);
         }
     }
 
@@ -518,6 +577,13 @@ impl<'a> Judge<'a> {
             return;
         }
         self.seen.connects.get_or_insert(span);
+        if let Some([_, port, ..]) = address.and_then(Value::as_list) {
+            self.seen.ports.extend(port.as_int());
+            if port.taint.has(Taint::SERIES) || self.seen.ports.len() > 10 {
+                let reason = "tries one port after the other";
+                self.findings.add(Rule::SystemSurvey, span, reason);
+            }
+        }
         match host.as_deref().and_then(hosts::suspicion) {
             Some(reason) => {
                 self.findings
@@ -531,6 +597,10 @@ impl<'a> Judge<'a> {
 
     /// What only the whole program shows.
     pub(crate) fn finish(&mut self) {
+        if let Some(span) = self.seen.pastes.filter(|_| self.seen.copies) {
+            let reason = "reads the clipboard and replaces what is in it";
+            self.findings.add(Rule::Surveillance, span, reason);
+        }
         let seen = &self.seen;
         let reverse = match (seen.connects, seen.duplicates, seen.shell) {
             (Some(_), Some(span), _) | (Some(_), None, Some(span)) => Some(span),
@@ -542,6 +612,15 @@ impl<'a> Judge<'a> {
                 .add(Rule::ReverseShell, span, "connects a shell to the network");
         }
     }
+}
+
+/// A file of the system or the user, not the program's own.
+fn is_foreign(place: &Place) -> bool {
+    let system = ["/etc/", "/var/", "/home/"]
+        .iter()
+        .any(|directory| place.path.starts_with(directory));
+    (system && !place.path.starts_with("/var/tmp/"))
+        || place.root == Root::Home && !place.path.starts_with("~/.cache/")
 }
 
 /// Actions that are worth hiding.

@@ -3,6 +3,7 @@
 
 mod act;
 mod api;
+mod calls;
 mod escapes;
 mod eval;
 mod fold;
@@ -23,7 +24,7 @@ mod send;
 mod tree;
 mod value;
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Nested};
 use crate::findings::Findings;
 use crate::language::Language;
 use crate::result::Span;
@@ -56,6 +57,9 @@ pub(crate) fn judge(
     let mut judge = judge::Judge::new(dialect, analysis, findings);
     let complete = eval::Eval::new(dialect, &mut judge).run(&program);
     judge.finish();
+    if dialect == Dialect::Go {
+        embedded_c(text, &program.comments, analysis, judge.findings);
+    }
     mangled::judge(text, judge.findings);
     if let Some(span) = program.too_deep {
         findings.add(Rule::Unreadable, span, "nested too deep to be analysed");
@@ -72,4 +76,25 @@ pub(crate) fn judge(
         findings.add(Rule::Unreadable, span, reason);
     }
     program.comments
+}
+
+/// The C code that stands in the comment before `import "C"`.
+fn embedded_c(text: &str, comments: &[Span], analysis: &Analysis<'_>, findings: &mut Findings) {
+    let Some(import) = text.find("import \"C\"") else {
+        return;
+    };
+    let before = |comment: &&Span| {
+        let between = text.get(comment.end..import);
+        between.is_some_and(|between| between.trim().is_empty())
+    };
+    if let Some(comment) = comments.iter().find(before) {
+        let code = text.get(comment.start..comment.end).unwrap_or_default();
+        analysis.nested(
+            Nested::Foreign(None),
+            code,
+            *comment,
+            Some(comment.start),
+            findings,
+        );
+    }
 }

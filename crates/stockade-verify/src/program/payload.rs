@@ -61,6 +61,12 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
     {
         return Some((Rule::DownloadRun, "a command that runs what it downloads"));
     }
+    if has("!!python/object/apply") || has("!!python/object/new") {
+        return Some((
+            Rule::Deserialize,
+            "a document that runs code when it is loaded",
+        ));
+    }
     if has("vssadmin delete shadows")
         || has("wbadmin delete catalog")
         || has("bcdedit /set") && has("recoveryenabled")

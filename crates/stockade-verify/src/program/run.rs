@@ -31,7 +31,9 @@ impl Judge<'_> {
                     );
                 }
                 let found = self.command_text(text, span);
-                self.runs_downloaded(text.split_whitespace().next().unwrap_or_default(), span);
+                for word in text.split_whitespace().take(4) {
+                    self.runs_downloaded(word.trim_matches(['\'', '"']), span);
+                }
                 if found {
                     return;
                 }
@@ -120,8 +122,8 @@ impl Judge<'_> {
         let line: Vec<String> = words.iter().map(quoted).collect();
         let line = line.join(" ");
         self.note_shell(&line, span);
-        if let Some(text) = program.as_text() {
-            self.runs_downloaded(text, span);
+        for word in words.iter().take(3).filter_map(Value::as_text) {
+            self.runs_downloaded(word, span);
         }
         let hidden = words.iter().any(|word| word.taint.has(Taint::DECODED));
         if hidden {
@@ -269,7 +271,7 @@ impl Judge<'_> {
             );
         } else if exact {
             let looks_encoded = value.exact().is_some_and(encoded);
-            if looks_encoded {
+            if looks_encoded || taint.has(Taint::SPELLED) {
                 self.findings
                     .add(Rule::CodeHidden, span, format!("`{path}` of encoded text"));
             } else {

@@ -113,12 +113,29 @@ impl Judge<'_> {
                 span,
                 format!("`{path}` sends the output of commands from the network"),
             );
+        } else if taint.has(Taint::FOREIGN) {
+            self.findings.add(
+                Rule::Exfiltration,
+                span,
+                format!("`{path}` sends a file that is not the program's own"),
+            );
         } else if taint.has(Taint::FILE | Taint::OUTPUT) {
             self.findings.warn(
                 Rule::Exfiltration,
                 span,
                 format!("`{path}` sends the content of files or the output of commands"),
             );
+        }
+    }
+
+    /// An address that the browser goes to.
+    pub(crate) fn navigates(&mut self, value: &Value, span: Span) {
+        let elsewhere = value.as_text().is_some_and(|text| {
+            text.starts_with("http://") || text.starts_with("https://") || text.starts_with("//")
+        });
+        if elsewhere && value.taint.has(Taint::SECRET) {
+            let reason = "sends credentials out in an address";
+            self.findings.add(Rule::Exfiltration, span, reason);
         }
     }
 

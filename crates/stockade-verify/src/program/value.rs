@@ -36,6 +36,14 @@ impl Taint {
     pub(crate) const SOCKET: Self = Self(1 << 9);
     /// The output of a command.
     pub(crate) const OUTPUT: Self = Self(1 << 10);
+    /// Encrypted.
+    pub(crate) const ENCRYPTED: Self = Self(1 << 11);
+    /// The content of a file that is neither the program's own nor a temporary one.
+    pub(crate) const FOREIGN: Self = Self(1 << 12);
+    /// Text put together from numbers or read backwards.
+    pub(crate) const SPELLED: Self = Self(1 << 13);
+    /// One number after the other.
+    pub(crate) const SERIES: Self = Self(1 << 14);
 
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0

@@ -1,6 +1,6 @@
 //! What was downloaded or decoded, and then runs.
 
-use stockade_shell::{Command, CommandId, Stdin, is_shell};
+use stockade_shell::{Command, CommandId, Place, is_shell};
 
 use super::programs::Group;
 use super::{Judge, has, operands, value_of};
@@ -62,11 +62,11 @@ impl Judge<'_> {
 
     /// What runs text that came from the network or was decoded.
     pub(super) fn run_download(&mut self, id: CommandId, name: &str, command: &Command) {
-        let known = matches!(command.stdin, Stdin::Text(_));
-        if interprets_stdin(name, command) && !known && self.runs_input(id, name, command) {
+        if interprets_stdin(name, command) && self.runs_input(id, name, command) {
             return;
         }
-        if (interprets(name) || matches!(name, "eval" | "xargs")) && self.runs_output(name, command)
+        if (interprets(name) || matches!(name, "eval" | "xargs"))
+            && self.runs_output(id, name, command)
         {
             return;
         }
@@ -101,7 +101,7 @@ impl Judge<'_> {
     }
 
     /// `bash -c "$(curl …)"`, `. <(curl …)`, `eval "$(base64 -d …)"`.
-    fn runs_output(&mut self, name: &str, command: &Command) -> bool {
+    fn runs_output(&mut self, id: CommandId, name: &str, command: &Command) -> bool {
         let inner: Vec<CommandId> = command
             .args()
             .iter()
@@ -114,9 +114,19 @@ impl Judge<'_> {
             self.add(Rule::DownloadRun, command.span, reason);
             return true;
         }
+        // Text that could be worked out leaves no substitution behind, only its commands.
+        let within = |other: &Command| {
+            other.place == Place::Substitution
+                && command.span.start < other.span.start
+                && other.span.end < command.span.end
+        };
+        let near = id.saturating_sub(8)..(id + 8).min(self.script.commands.len());
         let decoded = inner
             .iter()
-            .any(|other| decodes(&self.script.commands[*other]));
+            .any(|other| decodes(&self.script.commands[*other]))
+            || self.script.commands[near]
+                .iter()
+                .any(|other| within(other) && decodes(other));
         if decoded && name != "xargs" {
             self.add(
                 Rule::CodeHidden,

@@ -1,6 +1,6 @@
 //! Commands that read, write or delete files.
 
-use stockade_shell::{Command, CommandId, RedirectOp, Word};
+use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, Word};
 
 use super::{Judge, has, operands, value_of};
 use crate::files::{Deletion, Files, Speaker, Writing};
@@ -47,6 +47,21 @@ impl Judge<'_> {
         .delete(&place, how, span, self.findings);
     }
 
+    /// `cat /dev/zero > file`, `yes > file`
+    fn fills_disk(&mut self, command: &Command, target: &str, span: Span) {
+        let endless = command.name() == Some("yes")
+            || command.name() == Some("cat")
+                && command.args().iter().any(|word| {
+                    matches!(
+                        word.text.as_str(),
+                        "/dev/zero" | "/dev/urandom" | "/dev/random"
+                    )
+                });
+        if endless && !self.place(target).is(Kind::Sink) {
+            self.add(Rule::DestroyDisk, span, "fills the disk");
+        }
+    }
+
     /// Redirections to and from files.
     pub(super) fn redirects(&mut self, id: CommandId, command: &Command) {
         for redirect in &command.redirects {
@@ -54,6 +69,9 @@ impl Judge<'_> {
             if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") {
                 self.network_device(id, redirect.op, redirect.span);
                 continue;
+            }
+            if redirect.op.writes() {
+                self.fills_disk(command, text, redirect.span);
             }
             match redirect.op {
                 RedirectOp::Read => {
@@ -75,6 +93,10 @@ impl Judge<'_> {
             "rm" | "unlink" | "rmdir" | "srm" | "del" | "erase" => self.remove(name, command),
             "shred" | "wipe" | "scrub" => self.shred(command),
             "find" | "gfind" => self.find(id, command),
+            "grep" | "egrep" | "fgrep" | "rg" | "ag" => self.grep(command),
+            "gpg" | "gpg2" | "openssl" | "7z" | "7za" | "zip" | "ccrypt" | "age" => {
+                self.encrypts(name, command);
+            }
             "mv" | "cp" | "install" | "ln" | "rsync" | "ditto" | "gcp" => self.copy(name, command),
             "tee" | "sponge" | "truncate" | "fallocate" => {
                 let append = has(args, "a", &["append"]);
@@ -113,6 +135,7 @@ impl Judge<'_> {
 
     fn remove(&mut self, name: &str, command: &Command) {
         let args = command.args();
+        self.holds_for_ransom(command);
         let parents = name != "rm" && has(args, "", &["parents"]);
         let recursive = parents || has(args, "rR", &["recursive"]);
         let force = has(args, "f", &["force"]);
@@ -129,11 +152,74 @@ impl Judge<'_> {
             // `rm -f /`: not a tree, but nobody writes it meaning something harmless.
             let root = force && word.text == "/";
             let how = if root { Deletion::ForcedTree } else { how };
+            if recursive && self.is_root_if_unset(word) {
+                let reason = format!("deletes {}: everything, if nobody set it", word.text);
+                self.add(Rule::FileDelete, command.span, reason);
+            }
             self.delete_at(&word.text, how, command.span);
         }
     }
 
+    /// `"$NAME"/` or `$NAME/*`, with a variable that the script never sets.
+    fn is_root_if_unset(&self, word: &Word) -> bool {
+        let [hole, rest @ ..] = word.holes.as_slice() else {
+            return false;
+        };
+        let HoleKind::Variable(name) = &hole.kind else {
+            return false;
+        };
+        let after = &word.text[hole.range.end..];
+        let script = self.script;
+        hole.range.start == 0
+            && rest.iter().all(|hole| hole.kind == HoleKind::Glob)
+            && matches!(after, "/" | "/*" | "/.*")
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            && !matches!(name.as_str(), "PWD" | "OLDPWD" | "TMPDIR" | "TMP" | "TEMP")
+            && name.bytes().any(|b| b.is_ascii_alphabetic())
+            && script.commands.len() < super::LONG
+            && !script.commands.iter().any(|command| {
+                let assigned = command.assignments.iter().any(|set| set.name == *name);
+                assigned || matches!(command.name(), Some("read" | "getopts" | "mapfile" | "."))
+            })
+    }
+
+    /// Remembers files that are encrypted, with a password or for someone's key.
+    fn encrypts(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        let encrypts = match name {
+            "openssl" => {
+                let first = args.first().map(|word| word.text.as_str());
+                let cipher = first.is_some_and(|first| {
+                    matches!(first, "enc" | "rsautl" | "smime" | "pkeyutl")
+                        || first.starts_with("aes-")
+                });
+                cipher
+                    && !args
+                        .iter()
+                        .any(|word| matches!(word.text.as_str(), "-d" | "-decrypt"))
+            }
+            "gpg" | "gpg2" => has(args, "ce", &["symmetric", "encrypt"]),
+            "zip" => has(args, "Pe", &["password", "encrypt"]),
+            "7z" | "7za" => args.iter().any(|word| word.text.starts_with("-p")),
+            _ => !has(args, "d", &["decrypt"]),
+        };
+        if encrypts {
+            let files = operands(args).map(|word| word.text.clone());
+            self.encrypted.extend(files);
+        }
+    }
+
+    /// The originals of encrypted files are gone after this.
+    fn holds_for_ransom(&mut self, command: &Command) {
+        let deleted = operands(command.args()).find(|word| self.encrypted.contains(&word.text));
+        if let Some(word) = deleted {
+            let reason = format!("encrypts {} and deletes the original", word.text);
+            self.add(Rule::DestroyFiles, command.span, reason);
+        }
+    }
+
     fn shred(&mut self, command: &Command) {
+        self.holds_for_ransom(command);
         for word in operands(command.args()) {
             let place = self.place(&word.text);
             if place.is(Kind::Disk) {
@@ -206,7 +292,15 @@ impl Judge<'_> {
     }
 
     fn dd(&mut self, command: &Command) {
-        for word in command.args() {
+        let args = command.args();
+        let starts = |prefix: &str| args.iter().any(|word| word.text.starts_with(prefix));
+        let endless = ["if=/dev/zero", "if=/dev/urandom", "if=/dev/random"]
+            .iter()
+            .any(|source| starts(source));
+        if endless && starts("of=") && !starts("of=/dev/") && !starts("count=") {
+            self.add(Rule::DestroyDisk, command.span, "fills the disk");
+        }
+        for word in args {
             if let Some(target) = word.text.strip_prefix("of=") {
                 self.write_at(target, Writing::Replace, command.span);
             }

@@ -48,6 +48,9 @@ const ADMINISTRATIVE: &[Rule] = &[
     Rule::TraceRemoval,
 ];
 
+/// What a file that declares itself a script does to the system it belongs to.
+const UPKEEP: &[Rule] = &[Rule::FileDelete, Rule::FileWrite, Rule::TraceRemoval];
+
 /// Judges a script; where its comments are.
 pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findings) -> Vec<Span> {
     let script = stockade_shell::parse(source);
@@ -60,6 +63,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         directory: None,
         downloaded: HashSet::new(),
         made_executable: HashSet::new(),
+        encrypted: HashSet::new(),
     };
     for id in 0..script.commands.len() {
         judge.command(id);
@@ -68,8 +72,12 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
     judge.embedded();
     judge.written_files();
     judge.problems();
-    if script.commands.len() >= LONG && analysis.depth == 0 {
-        own.soften(ADMINISTRATIVE);
+    if analysis.depth == 0 {
+        if script.commands.len() >= LONG {
+            own.soften(ADMINISTRATIVE);
+        } else if source.starts_with("#!") {
+            own.soften(UPKEEP);
+        }
     }
     findings.absorb(own, Span::default(), Some(0));
     script.comments
@@ -86,6 +94,8 @@ pub(crate) struct Judge<'a> {
     /// Files that were downloaded.
     downloaded: HashSet<String>,
     made_executable: HashSet<String>,
+    /// Files of which an encrypted copy was made.
+    encrypted: HashSet<String>,
 }
 
 impl Judge<'_> {

@@ -112,7 +112,11 @@ impl<'t> Mode<'t> {
         let octal = self.octal.is_some_and(|bits| {
             bits & 0o4000 != 0 || bits & 0o2010 == 0o2010 && bits & 0o777 != 0o775
         });
-        octal || self.gives('s', &['u', 'a']) || self.gives('s', &['g']) && self.gives('x', &['g'])
+        let anyone = self.text.starts_with("+s") || self.text.starts_with("+xs");
+        octal
+            || anyone
+            || self.gives('s', &['u', 'a'])
+            || self.gives('s', &['g']) && self.gives('x', &['g'])
     }
 
     /// Others may write; the sticky bit makes a directory safe for that.

@@ -28,6 +28,9 @@ impl Judge<'_> {
             | "smbclient" | "ab" | "hping3" | "cancel" | "finger" => {
                 self.transfer(id, name, command);
             }
+            "aws" | "gsutil" | "gcloud" | "az" | "s3cmd" | "mc" | "s5cmd" | "azcopy" => {
+                self.bucket(name, command);
+            }
             "nslookup" | "dig" | "host" | "ping" | "drill" | "getent" | "whois" => {
                 self.lookup(name, command);
             }

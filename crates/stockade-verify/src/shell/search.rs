@@ -2,7 +2,7 @@
 
 use stockade_shell::{Command, CommandId, Word};
 
-use super::Judge;
+use super::{Judge, has, operands, value_of};
 use crate::files::Deletion;
 use crate::paths::{Kind, Place};
 use crate::rule::Rule;
@@ -34,7 +34,44 @@ const SECRETS: &[&str] = &[
     ".sudo_as_admin_successful",
 ];
 
+/// What people search for when they want what others keep secret.
+const TELLING: &[&str] = &[
+    "passw",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "api-key",
+    "akia",
+    "private key",
+    "aws_",
+    "credential",
+];
+
 impl Judge<'_> {
+    /// `grep -r password /etc /home`
+    pub(super) fn grep(&mut self, command: &Command) {
+        let args = command.args();
+        if !has(args, "rR", &["recursive", "dereference-recursive"]) && command.name() != Some("rg")
+        {
+            return;
+        }
+        let mut words = operands(args);
+        let named = value_of(args, 'e', &["regexp"]);
+        let Some(pattern) = named.or_else(|| words.next().map(|word| word.text.as_str())) else {
+            return;
+        };
+        let pattern = pattern.to_ascii_lowercase();
+        let wide = |word: &Word| {
+            let place = Place::new(&word.text);
+            place.is(Kind::System) || place.is_home() || place.path == "/var/www"
+        };
+        if TELLING.iter().any(|part| pattern.contains(part)) && words.any(wide) {
+            let reason = "searches the system for secrets in files";
+            self.add(Rule::SystemSurvey, command.span, reason);
+        }
+    }
+
     pub(super) fn find(&mut self, id: CommandId, command: &Command) {
         let args = command.args();
         let starts = args

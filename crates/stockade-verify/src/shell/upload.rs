@@ -130,6 +130,28 @@ impl Judge<'_> {
         false
     }
 
+    /// Copies into a bucket.
+    pub(super) fn bucket(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        let verb = |word: &Word| {
+            matches!(
+                word.text.as_str(),
+                "cp" | "mv" | "sync" | "copy" | "put-object" | "upload" | "upload-batch"
+            )
+        };
+        if !args.iter().any(verb) {
+            return;
+        }
+        for word in args {
+            let file = word.text.rsplit('=').next().unwrap_or_default();
+            let place = self.place(file);
+            if is_telling(&place) || place.is_home() && file.len() <= word.text.len() {
+                let reason = format!("`{name}` uploads {file}");
+                return self.add(Rule::Exfiltration, command.span, reason);
+            }
+        }
+    }
+
     /// `ssh`, `scp` and other ways to another machine.
     pub(super) fn transfer(&mut self, id: CommandId, name: &str, command: &Command) {
         let args = command.args();
