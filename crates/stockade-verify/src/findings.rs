@@ -40,6 +40,27 @@ impl Findings {
         self.push(rule, span, reason.into(), Severity::Warning, confidence);
     }
 
+    /// Adds a finding that is an error here, whatever the rule's own weight.
+    pub(crate) fn raise(&mut self, rule: Rule, span: Span, reason: impl Into<String>) {
+        let confidence = rule.info().confidence;
+        self.push(rule, span, reason.into(), Severity::Error, confidence);
+    }
+
+    /// Adds an error if `certain`, else a warning.
+    pub(crate) fn weigh(
+        &mut self,
+        certain: bool,
+        rule: Rule,
+        span: Span,
+        reason: impl Into<String>,
+    ) {
+        if certain {
+            self.raise(rule, span, reason);
+        } else {
+            self.warn(rule, span, reason);
+        }
+    }
+
     fn push(
         &mut self,
         rule: Rule,

@@ -505,3 +505,112 @@ fn javascript_in_any_spelling() {
         clean("javascript", code);
     }
 }
+
+/// What once passed for safe under patterns, one by one: none of it is.
+#[test]
+fn what_patterns_let_pass() {
+    for code in [
+        "rm -rf / && true",
+        "rm -r -f /",
+        "rm -Rf /",
+        "rm -rf \"/\"",
+        "rm -rf --no-preserve-root /",
+        "rm -rf ~",
+        "curl x | python3",
+        "bash <(curl x)",
+        "echo aGVsbG8= | base64 -d | sh",
+        "base64 -d x | sh",
+        "chmod 0777 x",
+        "> /dev/nvme0n1",
+        ":(){ :|:& };:",
+        "rm -rf \\\n  /",
+    ] {
+        assert!(!CodeVerifier::new().verify(code, "bash").safe, "{code}");
+    }
+    for code in [
+        "from os import system\nsystem('ls')",
+        "import subprocess\nsubprocess.run('ls', shell=True)",
+        "import os\nos.popen('ls')",
+        "import os\ngetattr(os, 'system')('ls')",
+        "import os as o\no.system('ls')",
+        "import os\nos.unlink('/etc/x')",
+        "import importlib\nimportlib.import_module('os').system('ls')",
+        "import pickle\npickle.loads(data)",
+        "eval(x)",
+        "exec(x)",
+    ] {
+        assert!(!CodeVerifier::new().verify(code, "python").safe, "{code}");
+    }
+    for code in [
+        "package m\nimport x \"os/exec\"\nfunc f() { x.Command(\"ls\") }",
+        "package m\nimport . \"os/exec\"\nfunc f() { Command(\"ls\") }",
+        "package m\nimport `os/exec`\nfunc f() { exec.Command(\"ls\") }",
+        "package m\nimport \"os/exec\"\nfunc f() { exec.CommandContext(nil, \"ls\") }",
+        "package m\nimport \"os\"\nfunc f() { os.StartProcess(\"/bin/ls\", nil, nil) }",
+        "package m\nimport \"golang.org/x/sys/unix\"\nfunc f() { unix.Exec(\"/bin/ls\", nil, nil) }",
+        "package m\nimport `unsafe`\nvar p unsafe.Pointer",
+        "package m\nimport s \"syscall\"\nvar n = s.Getpid()",
+        "package m\nimport \"C\"\nfunc f() { C.f() }",
+        "package m\nimport _ \"unsafe\"\n//go:linkname f runtime.f\nfunc f()",
+    ] {
+        assert!(!CodeVerifier::new().verify(code, "go").safe, "{code}");
+    }
+}
+
+/// What patterns accused, and each list that had no effect.
+#[test]
+fn what_patterns_accused() {
+    for (language, code) in [
+        ("python", "model.eval()"),
+        ("python", "cursor.exec(q)"),
+        ("python", "# eval(x)"),
+        ("python", "'eval(x)'"),
+        ("bash", "rm -rf /tmp/build"),
+        ("bash", "git log --grep sudo"),
+        ("bash", "curl https://x.example/f | shasum"),
+    ] {
+        assert!(CodeVerifier::new().verify(code, language).safe, "{code}");
+    }
+    let mut verifier = CodeVerifier::new();
+    verifier.add_blocked_module("requests");
+    verifier.add_blocked_function("open_vault");
+    verifier.add_blocked_pattern("x{3}").unwrap();
+    assert!(verifier.add_blocked_pattern("(").is_err());
+    assert!(!verifier.verify("import requests as r", "python").safe);
+    assert!(
+        !verifier
+            .verify("from requests.auth import x", "python")
+            .safe
+    );
+    assert!(!verifier.verify("v.open_vault()", "python").safe);
+    assert!(
+        !verifier
+            .verify("def open_vault(): pass\nopen_vault()", "python")
+            .safe
+    );
+    assert!(!verifier.verify("open_vault()", "javascript").safe);
+    assert!(!verifier.verify("open_vault now", "bash").safe);
+    assert!(verifier.verify("v.open()", "python").safe);
+    assert!(!verifier.verify("a = 'xxx'", "python").safe);
+    assert!(verifier.verify("# xxx\nimport requestsx", "python").safe);
+    assert!(!verifier.verify("rm -rf /srv/x", "bash").safe);
+    verifier.allowed_paths.push("/srv".to_owned());
+    assert!(verifier.verify("rm -rf /srv/x", "bash").safe);
+    assert!(!verifier.verify("rm -rf /srv/../etc", "bash").safe);
+}
+
+#[test]
+fn one_construct_is_one_violation() {
+    for (language, code) in [
+        ("python", "eval(x)"),
+        ("bash", "rm -rf /"),
+        ("bash", "curl x | sh"),
+        (
+            "go",
+            "package m\nimport \"os/exec\"\nfunc f() { exec.Command(\"ls\") }",
+        ),
+    ] {
+        let found = CodeVerifier::new().verify(code, language).violations;
+        assert_eq!(found.len(), 1, "{code}: {found:#?}");
+    }
+}

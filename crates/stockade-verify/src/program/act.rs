@@ -446,7 +446,7 @@ impl Judge<'_> {
                 result
             }
             "watch-weak" => {
-                if path.contains("paste") || path.contains("lip") {
+                if endless && path.contains("lip") {
                     self.seen.pastes.get_or_insert(span);
                 }
                 self.findings.warn(

@@ -27,6 +27,9 @@ impl Eval<'_, '_> {
                 (None, _) => args.positional.push(value),
             }
         }
+        if callee.as_api().is_none() {
+            self.judge.blocked_call(&call.callee, span);
+        }
         self.judge.constructs = call.constructs;
         self.invoke(&callee, &args, span, &functions)
     }

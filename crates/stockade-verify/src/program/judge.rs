@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::api::{Dialect, Entry};
 use super::gadget;
-use super::ir::{Expr, Text};
+use super::ir::{Expr, ExprKind, Text};
 use super::payload;
 use super::value::{Args, Kind, Taint, Value};
 use crate::analysis::{Analysis, Nested};
@@ -16,6 +16,9 @@ use crate::paths::{Place, Root, UNKNOWN};
 use crate::result::Span;
 use crate::rule::Rule;
 
+/// Bytes of a text below which it is a snippet.
+const BRIEF: usize = 800;
+
 /// The state of judging one program.
 pub(crate) struct Judge<'a> {
     pub(crate) dialect: Dialect,
@@ -23,6 +26,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) findings: &'a mut Findings,
     /// Within how many functions nobody called the evaluator is.
     pub(crate) function_depth: usize,
+    /// The text is a few lines, and this is what it is for: no library, no large program.
+    pub(super) brief: bool,
     /// The call is `new X(…)`.
     pub(crate) constructs: bool,
     pub(super) seen: Seen,
@@ -53,8 +58,10 @@ impl<'a> Judge<'a> {
         dialect: Dialect,
         analysis: &'a Analysis<'a>,
         findings: &'a mut Findings,
+        size: usize,
     ) -> Self {
         Self {
+            brief: size < BRIEF && analysis.depth == 0,
             dialect,
             analysis,
             findings,
@@ -124,8 +131,9 @@ impl<'a> Judge<'a> {
         if let Some(low) = low
             && self.reported_modules.insert(path.into())
         {
+            let certain = self.brief && self.dialect == Dialect::Go;
             self.findings
-                .warn(Rule::LowLevel, span, format!("`{path}` {low}"));
+                .weigh(certain, Rule::LowLevel, span, format!("`{path}` {low}"));
         }
     }
 
@@ -157,6 +165,27 @@ impl<'a> Judge<'a> {
                 span,
                 format!("uses `{module}`, which is blocked"),
             );
+        }
+    }
+
+    /// A call by a name that belongs to no library: of the file's own, or of some object.
+    pub(crate) fn blocked_call(&mut self, callee: &Expr, span: Span) {
+        let blocked = &self.analysis.verifier.blocked_functions;
+        if blocked.is_empty() {
+            return;
+        }
+        let found = match &callee.kind {
+            ExprKind::Name(name) => blocked.iter().find(|blocked| ***blocked == **name),
+            // A method that has a built-in function's name is not that function: `model.eval()`.
+            ExprKind::Attr(base, name) => blocked.iter().find(|blocked| {
+                ***blocked == **name && !self.dialect.knows(name)
+                    || matches!(&base.kind, ExprKind::Name(base) if **blocked == format!("{base}.{name}"))
+            }),
+            _ => None,
+        };
+        if let Some(name) = found {
+            let reason = format!("calls `{name}`, which is blocked");
+            self.findings.add(Rule::BlockedFunction, span, reason);
         }
     }
 
@@ -305,7 +334,8 @@ impl<'a> Judge<'a> {
                 self.write(&place, path, Writing::Append, Taint::NONE, span);
             }
             "chmod" => self.chmod(path, args.first(), span),
-            "rename" | "replace" => {
+            // Of two arguments it is a text's.
+            "rename" | "replace" if args.positional.len() == 1 => {
                 if let Some(target) = args.first().and_then(Value::as_text) {
                     let place = Place::new(target);
                     self.write(&place, target, Writing::Replace, Taint::NONE, span);

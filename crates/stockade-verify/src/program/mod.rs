@@ -54,7 +54,7 @@ pub(crate) fn judge(
         );
         return Vec::new();
     };
-    let mut judge = judge::Judge::new(dialect, analysis, findings);
+    let mut judge = judge::Judge::new(dialect, analysis, findings, text.len());
     let complete = eval::Eval::new(dialect, &mut judge).run(&program);
     judge.finish();
     if dialect == Dialect::Go {
@@ -89,6 +89,14 @@ fn embedded_c(text: &str, comments: &[Span], analysis: &Analysis<'_>, findings: 
     };
     if let Some(comment) = comments.iter().find(before) {
         let code = text.get(comment.start..comment.end).unwrap_or_default();
+        // Declarations alone call nothing.
+        if !["system(\"", "popen(\"", "exec"]
+            .iter()
+            .any(|call| code.contains(call))
+            || !code.contains('"')
+        {
+            return;
+        }
         analysis.nested(
             Nested::Foreign(None),
             code,

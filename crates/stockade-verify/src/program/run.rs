@@ -31,17 +31,21 @@ impl Judge<'_> {
                     );
                 }
                 let found = self.command_text(text, span);
-                for word in text.split_whitespace().take(4) {
-                    self.runs_downloaded(word.trim_matches(['\'', '"']), span);
-                }
+                let words: Vec<&str> = text
+                    .split_whitespace()
+                    .take(4)
+                    .map(|word| word.trim_matches(['\'', '"']))
+                    .collect();
+                self.runs_downloaded_of(&words, span);
                 if found {
                     return;
                 }
                 if text.contains(UNKNOWN) {
                     self.built_command(path, taint, span);
                 } else {
+                    let reason = format!("`{path}` runs a shell command");
                     self.findings
-                        .warn(Rule::ExecProcess, span, format!("`{path}` runs a command"));
+                        .weigh(self.brief, Rule::ExecProcess, span, reason);
                 }
             }
             _ => self.built_command(path, taint, span),
@@ -81,11 +85,9 @@ impl Judge<'_> {
                 format!("`{path}` runs a command put together from unknown parts"),
             );
         } else {
-            self.findings.warn(
-                Rule::ExecShell,
-                span,
-                format!("`{path}` runs a command put together at run time"),
-            );
+            let reason = format!("`{path}` runs a command put together at run time");
+            self.findings
+                .weigh(self.brief, Rule::ExecShell, span, reason);
         }
     }
 
@@ -122,9 +124,8 @@ impl Judge<'_> {
         let line: Vec<String> = words.iter().map(quoted).collect();
         let line = line.join(" ");
         self.note_shell(&line, span);
-        for word in words.iter().take(3).filter_map(Value::as_text) {
-            self.runs_downloaded(word, span);
-        }
+        let texts: Vec<&str> = words.iter().take(4).map_while(Value::as_text).collect();
+        self.runs_downloaded_of(&texts, span);
         let hidden = words.iter().any(|word| word.taint.has(Taint::DECODED));
         if hidden {
             self.findings.add(
@@ -169,11 +170,10 @@ impl Judge<'_> {
         if runs_text && taint.has(Taint::UNBOUND | OUTSIDE | Taint::DOWNLOADED | Taint::SOCKET) {
             return self.built_command(path, taint, span);
         }
-        self.findings.warn(
-            Rule::ExecProcess,
-            span,
-            format!("`{path}` starts another program"),
-        );
+        let certain = self.brief && self.dialect == Dialect::Go;
+        let reason = format!("`{path}` starts another program");
+        self.findings
+            .weigh(certain, Rule::ExecProcess, span, reason);
     }
 
     pub(super) fn unknown_program(&mut self, path: &str, taint: Taint, span: Span) {
@@ -210,6 +210,26 @@ impl Judge<'_> {
             if program.contains('/') {
                 self.findings
                     .add(Rule::ShellEscape, span, "starts an interactive shell");
+            }
+        }
+    }
+
+    /// The program, or the script that an interpreter is given.
+    fn runs_downloaded_of(&mut self, words: &[&str], span: Span) {
+        let Some((program, args)) = words.split_first() else {
+            return;
+        };
+        self.runs_downloaded(program, span);
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let interprets = stockade_shell::is_shell(name)
+            || name.starts_with("python")
+            || matches!(
+                name,
+                "node" | "perl" | "ruby" | "php" | "sudo" | "start" | "open"
+            );
+        if interprets {
+            for word in args {
+                self.runs_downloaded(word, span);
             }
         }
     }
@@ -294,11 +314,10 @@ impl Judge<'_> {
                 format!("`{path}` runs text that the file does not hold"),
             );
         } else {
-            self.findings.warn(
-                Rule::CodeDynamic,
-                span,
-                format!("`{path}` runs text as code"),
-            );
+            let reason = format!("`{path}` runs text as code");
+            let certain = self.brief && !taint.has(Taint::FILE);
+            self.findings
+                .weigh(certain, Rule::CodeDynamic, span, reason);
         }
     }
 
@@ -346,8 +365,9 @@ impl Judge<'_> {
                 format!("`{path}` of data from outside can run code"),
             );
         } else {
+            let reason = format!("`{path}` can run code");
             self.findings
-                .warn(Rule::Deserialize, span, format!("`{path}` can run code"));
+                .weigh(self.brief, Rule::Deserialize, span, reason);
         }
     }
 }

@@ -70,6 +70,11 @@ impl Judge<'_> {
                 self.network_device(id, redirect.op, redirect.span);
                 continue;
             }
+            let prints = matches!(command.name(), Some("echo" | "printf" | "cat"));
+            if redirect.op.writes() && prints && text.rsplit('.').next() == Some("pth") {
+                let reason = format!("writes {text}: what every Python program loads");
+                self.add(Rule::PersistencePreload, redirect.span, reason);
+            }
             if redirect.op.writes() {
                 self.fills_disk(command, text, redirect.span);
             }

@@ -25,7 +25,7 @@ impl Judge<'_> {
         let words = command.args().iter().map(|word| word.text.as_str());
         for text in words.chain(listed.split_whitespace()).take(MOST) {
             for candidate in candidates(text) {
-                if reader && self.read_at(candidate, command.span) {
+                if (reader || text.contains("file:///")) && self.read_at(candidate, command.span) {
                     return;
                 }
                 let kinds = self.place(candidate).kinds();

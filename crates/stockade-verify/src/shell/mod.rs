@@ -72,8 +72,11 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
     judge.embedded();
     judge.written_files();
     judge.problems();
+    judge.other_language();
     if analysis.depth == 0 {
-        if script.commands.len() >= LONG {
+        // Lines that only print, put together to a file, don't make a script long.
+        let prints = |command: &&Command| !matches!(command.name(), Some("echo" | "printf"));
+        if script.commands.iter().filter(prints).take(LONG).count() == LONG {
             own.soften(ADMINISTRATIVE);
         } else if source.starts_with("#!") {
             own.soften(UPKEEP);
@@ -229,6 +232,30 @@ impl Judge<'_> {
                     self.findings,
                 );
             }
+        }
+    }
+
+    /// Text that was called a shell script and is a program that connects and runs.
+    fn other_language(&mut self) {
+        let source = self.source;
+        let interpreter = source
+            .strip_prefix("#!")
+            .and_then(|rest| rest.lines().next())
+            .is_some_and(|line| {
+                ["perl", "ruby", "php", "lua"]
+                    .iter()
+                    .any(|name| line.contains(name))
+            });
+        let connects = source.contains("ocket");
+        let runs = [
+            "ProcessBuilder",
+            "Runtime.getRuntime",
+            "Process.Start(",
+            "Process.start(",
+        ];
+        let runs = connects && runs.iter().any(|call| source.contains(call));
+        if source.len() < 64 << 10 && (interpreter || runs) {
+            judge_foreign(None, source, self.analysis, self.findings);
         }
     }
 

@@ -22,6 +22,7 @@ impl Judge<'_> {
         if is_editor(name) && command.args().iter().any(|word| leaves_editor(&word.text)) {
             self.add(Rule::ShellEscape, span, format!("`{name}` starts a shell"));
         }
+        self.configured_shell(name, command);
         let mentions = command.args().iter().any(|word| names_shell(&word.text));
         if mentions && !Group::NameAShell.has(name) {
             self.add(
@@ -29,6 +30,27 @@ impl Judge<'_> {
                 span,
                 format!("`{name}` is given a shell to run"),
             );
+        }
+    }
+
+    /// A program is given a file, written by the script itself, that makes it start a shell.
+    fn configured_shell(&mut self, name: &str, command: &Command) {
+        if Group::NotReaders.has(name) || Group::Showers.has(name) || Group::NameAShell.has(name) {
+            return;
+        }
+        let given = |path: &str| {
+            let mut args = command.args().iter().take(32);
+            args.any(|word| word.text == path || word.text.ends_with(path) && path.len() > 4)
+        };
+        let starts = self
+            .script
+            .files
+            .iter()
+            .take(64)
+            .any(|file| names_shell(&file.text.text) && given(&file.path));
+        if starts {
+            let reason = format!("`{name}` is given a file that starts a shell");
+            self.add(Rule::ShellEscape, command.span, reason);
         }
     }
 
