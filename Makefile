@@ -23,12 +23,13 @@ LIBEXECDIR = $(DESTDIR)$(PREFIX)/libexec
 
 FUZZ_SECONDS ?= 60
 
-.PHONY: help lint test bench release install uninstall fuzz
+.PHONY: help lint test bench detection release install uninstall fuzz
 
 help:
 	@echo 'make lint     formatting, clippy, documentation, other targets'
 	@echo 'make test     installs what the tests need (as root), then runs all of them'
 	@echo 'make bench    start-up and planning, side by side with the alternatives'
+	@echo 'make detection CORPUS=…  the verifier on labelled code: gzipped JSON lines with code, lang, label'
 	@echo 'make release  the static program and helper: $(PROGRAM)'
 	@echo 'make install  program, helper, manual and completions below PREFIX ($(PREFIX)), with DESTDIR'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) each; needs nightly and cargo-fuzz'
@@ -47,6 +48,10 @@ bench: release
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench startup
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
 	$(CARGO) bench -p stockade-policy --bench parse
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench verify
+
+detection:
+	$(CARGO) run --release -p stockade-verify --example detection -- $(CORPUS)
 
 release:
 	scripts/add-target $(STATIC)

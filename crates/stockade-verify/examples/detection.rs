@@ -1,8 +1,8 @@
-//! Measures the verifier on labelled code: `detection DIRECTORY [--misses FILE]`.
+//! Measures the verifier on labelled code: `detection [--misses] FILE…`.
 //!
-//! The directory holds gzipped JSON lines with `code` (or `text`), `label` (1: should be found) and
-//! `lang`. A text counts as found when it has a violation of severity error. `--misses` shows, for
-//! one file of the directory, what was judged otherwise than its label says.
+//! Each file holds gzipped JSON lines with `code` (or `text`), `label` (1: should be found) and
+//! `lang`. A text counts as found when it has a violation of severity error. `--misses` shows what
+//! was judged otherwise than its label says.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -33,41 +33,32 @@ struct Score {
     accused: usize,
 }
 
-const FILES: &[&str] = &[
-    "bash_commands.jsonl.gz",
-    "exfil_commands.jsonl.gz",
-    "malicious_pattern_tests.jsonl.gz",
-    "benign_code.jsonl.gz",
-    "insecure_code_tests.jsonl.gz",
-];
-
 fn main() -> ExitCode {
-    let mut args = std::env::args_os().skip(1);
+    let mut files: Vec<_> = std::env::args_os().skip(1).collect();
+    let show = files.first().is_some_and(|first| first == "--misses");
+    files.drain(..usize::from(show));
     let mut out = std::io::stdout().lock();
-    let Some(directory) = args.next() else {
-        let _ = writeln!(out, "usage: detection DIRECTORY [--misses FILE]");
+    if files.is_empty() {
+        let _ = writeln!(out, "usage: detection [--misses] FILE…");
         return ExitCode::from(2);
-    };
-    let directory = Path::new(&directory);
-    if !directory.is_dir() {
-        let _ = writeln!(out, "skipped: {} is not a directory", directory.display());
-        return ExitCode::SUCCESS;
     }
-    let show = args.nth(1);
     let verifier = CodeVerifier::new();
     let _ = writeln!(
         out,
         "{:<34} {:>9} {:>7} {:>9} {:>8} {:>9}",
         "file and source", "dangerous", "recall", "ordinary", "accused", "rate"
     );
-    for file in FILES {
-        if show.as_deref().is_some_and(|only| only != *file) {
-            continue;
-        }
-        let Some(rows) = read(&directory.join(file)) else {
-            let _ = writeln!(out, "{file}: skipped, not there or not readable");
+    for file in &files {
+        let path = Path::new(file);
+        let Some(rows) = read(path) else {
+            let _ = writeln!(
+                out,
+                "{}: skipped, not there or not readable",
+                path.display()
+            );
             continue;
         };
+        let total = path.file_name().unwrap_or_default().to_string_lossy();
         let mut scores: BTreeMap<String, Score> = BTreeMap::new();
         for row in rows {
             let language = row.lang.as_deref().and_then(Language::from_name);
@@ -75,7 +66,7 @@ fn main() -> ExitCode {
             let result = verifier.verify_as(&row.code, language);
             for key in [
                 format!("  {} {}", row.source, language.as_str()),
-                (*file).to_owned(),
+                total.clone().into_owned(),
             ] {
                 let score = scores.entry(key).or_default();
                 if row.label == 1 {
@@ -86,7 +77,7 @@ fn main() -> ExitCode {
                     score.accused += usize::from(!result.safe);
                 }
             }
-            if show.is_some() && (row.label == 1) == result.safe {
+            if show && (row.label == 1) == result.safe {
                 let rules: Vec<_> = result
                     .violations
                     .iter()
