@@ -17,6 +17,9 @@ use clap_complete::Shell;
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::RunArgs;
 
+#[cfg(feature = "verify")]
+use crate::commands::verify::VerifyArgs;
+
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
     .usage(Style::new().bold())
@@ -62,6 +65,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Explain(Box<ExplainArgs>),
     Policy(PolicyCommandArgs),
+    #[cfg(feature = "verify")]
+    Verify(Box<VerifyArgs>),
     Doctor(DoctorArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

@@ -6,6 +6,8 @@ mod explain;
 mod man;
 mod policy;
 mod run;
+#[cfg(feature = "verify")]
+pub(crate) mod verify;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -24,6 +26,8 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Explain(args) => explain::run(&args),
         Command::Policy(args) => policy::run(args.command),
         Command::Run(args) => run::run(&args),
+        #[cfg(feature = "verify")]
+        Command::Verify(args) => verify::run(&args),
     }
 }
 
@@ -62,6 +66,8 @@ impl Command {
                 PolicyCommand::Show(args) => args.output,
             },
             Self::Run(args) => args.output,
+            #[cfg(feature = "verify")]
+            Self::Verify(args) => args.output,
         };
         Format::of(output.json)
     }

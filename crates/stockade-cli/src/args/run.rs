@@ -46,6 +46,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Outcome")]
     pub(crate) report: Option<PathBuf>,
 
+    /// Verify the command and its script first, and don't start it if that finds an error
+    #[cfg(feature = "verify")]
+    #[arg(long, help_heading = "Outcome")]
+    pub(crate) verify: bool,
+
     /// Print the plan and start nothing
     #[arg(long, help_heading = "Outcome")]
     pub(crate) dry_run: bool,
