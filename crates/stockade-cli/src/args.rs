@@ -14,6 +14,7 @@ use clap::builder::Styles;
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use crate::commands::inspect::InspectArgs;
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::RunArgs;
 
@@ -63,6 +64,7 @@ pub(crate) enum Command {
     Explain(Box<ExplainArgs>),
     Policy(PolicyCommandArgs),
     Doctor(DoctorArgs),
+    Inspect(InspectArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
