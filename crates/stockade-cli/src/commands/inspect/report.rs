@@ -9,7 +9,7 @@ use stockade_inspect::{Finding, Tally, ThreatLevel};
 
 use super::InspectFormat;
 use super::lines::Lines;
-use crate::output::SCHEMA;
+use crate::output::{SCHEMA, printable};
 
 /// A report in the making.
 pub(super) struct Report<W: Write> {
@@ -55,7 +55,7 @@ impl<W: Write> Report<W> {
                 InspectFormat::Text => writeln!(
                     self.out,
                     "{}:{}:{}: {} {}: {} [{}]",
-                    path.display(),
+                    printable(&path.to_string_lossy()),
                     place.line,
                     place.column,
                     finding.level.name(),
