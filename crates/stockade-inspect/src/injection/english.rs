@@ -1,15 +1,16 @@
 //! English words and what they mean to the rules.
 
 use super::lexicon::{
-    ABOUT, ACT, ACTION, AFTER, AI, ALL, AM, ARE, ARTICLE, AS, AUTHORITY, AUTHORIZED, CALL, CAN,
-    CHANGE, CHARACTER, CONTINUE, CONVERSATION, COVERT, CURRENCY, Class, DET, DO, DROP, ENABLED,
-    EVERYTHING, FIRST, FOLLOW, FOLLOWING, FREE, FROM, GENRE, GET, HALT, HELLO, HELP, I, IF,
-    IMAGINE, INCLUDE, INSTEAD, INSTR, IS, JAIL, KEEP, KEYWORD, KNOWLEDGE, LANGUAGE, LET, ME, MIND,
-    MODE, MODEL, MODENAME, MUST, MY, NEW, NONE, NOT, NOTICE, NOW, ON, ONLY, ORDER, OVERRIDE, PAY,
-    PERSONA, PII, PLEASE, PRIOR, PROMPT, QUESTION, READING, RECOMMEND, REFUSE, REPEAT, RESPOND,
-    RESPONSE, RESTRICT, REVEAL, SAY, SECRET, SEND, SENSITIVE, SYSTEM, TASK, TELL, TEXT, THEN,
-    THESE, THINK, THIS, THREAT, TO, TOLD, TOOL, TRANSLATE, URGENT, USER, VOID, WANT, WHAT, WITH,
-    WITHOUT, WRITE, YOU, YOUR,
+    ABOUT, ACT, ACTION, AFTER, AI, ALL, AM, ARE, ARTICLE, AS, ASK, AUTHORITY, AUTHORIZED, CALL,
+    CAN, CHANGE, CHARACTER, CHATLOG, CONTINUE, CONVERSATION, COVERT, CURRENCY, Class, DET, DISABLE,
+    DO, DROP, ENABLED, EVERYTHING, FEEDBACK, FIRST, FOLLOW, FOLLOWING, FREE, FROM, GENRE, GET,
+    HACKED, HALT, HELLO, HELP, I, IF, IMAGINE, INCLUDE, INSTEAD, INSTR, IS, JAIL, KEEP, KEYWORD,
+    KNOWLEDGE, LANGUAGE, LET, LETTERS, LONGER, MALICE, ME, MIND, MODE, MODEL, MODENAME, MUST, MY,
+    NEW, NONE, NOT, NOTICE, NOW, ON, ONLY, ORDER, OVERRIDE, PAY, PERSONA, PII, PLEASE, POSITIVE,
+    PRIOR, PROMPT, QUESTION, READING, RECOMMEND, REFUSE, REPEAT, RESPOND, RESPONSE, RESTRICT,
+    REVEAL, SAY, SECRET, SEND, SENSITIVE, SYSTEM, TASK, TELL, TEXT, THEN, THESE, THINK, THIS,
+    THREAT, TO, TOLD, TOOL, TRANSLATE, URGENT, USER, VOID, WANT, WHAT, WITH, WITHOUT, WRITE, YOU,
+    YOUR,
 };
 
 /// English words by what they mean here.
@@ -18,8 +19,8 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (
         OVERRIDE,
         "ignore disregard forget neglect overlook override overrule discard abandon dismiss \
-         nullify supersede bypass regardless despite notwithstanding ignroe ingore igonre \
-         disreguard",
+         nullify bypass regardless despite ignroe ingore igonre \
+         disreguard ditch scrap",
     ),
     (
         PRIOR,
@@ -34,15 +35,18 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
          insturctions",
     ),
     (NONE, "no without zero"),
-    (DROP, "drop remove delete erase clear abandon leave purge"),
-    (HALT, "stop halt wait"),
+    (
+        DROP,
+        "drop remove delete erase clear abandon leave purge reset",
+    ),
+    (HALT, "stop halt wait cease"),
     (THINK, "think feel opinion thoughts believe"),
     (HELP, "help assist"),
     (MIND, "mind"),
     (
         VOID,
-        "void superseded obsolete cancelled canceled invalid overridden revoked outdated \
-         nullified voided replaced",
+        " superseded obsolete cancelled canceled invalid overridden revoked outdated \
+         nullified voided replaced irrelevant",
     ),
     (ORDER, "command commands order orders"),
     (THESE, "these those"),
@@ -62,7 +66,10 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
         "not dont never no cannot wont shouldnt mustnt neednt nor doesnt didnt isnt arent \
          stop avoid refrain",
     ),
-    (FOLLOW, "follow obey listen adhere comply heed execute"),
+    (
+        FOLLOW,
+        "follow obey listen adhere comply heed execute follows obeying",
+    ),
     (
         NEW,
         "new updated real actual true different next revised additional special secret hidden \
@@ -116,7 +123,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
         TELL,
         "tell mention inform notify alert disclose reveal warn report say show acknowledge \
          discuss refer telling mentioning informing notifying asking alerting disclosing \
-         revealing warning",
+         revealing warning ",
     ),
     (WITHOUT, "without"),
     (NOW, "now henceforth onwards hereafter"),
@@ -144,7 +151,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (IF, "if when whenever once"),
     (
         TASK,
-        "task tasks goal mission objective assignment objectives duty",
+        "task tasks goal mission objective assignment objectives duty purpose",
     ),
     (QUESTION, "request requests question questions query job"),
     (
@@ -158,7 +165,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     ),
     (HELLO, "hello hey hi dear message"),
     (RESPOND, "respond reply answer responding answering"),
-    (ONLY, "only just exactly always simply solely"),
+    (ONLY, "only just exactly always simply solely nothing"),
     (WITH, "with by"),
     (
         INCLUDE,
@@ -181,7 +188,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (
         URGENT,
         "important urgent attention critical immediately emergency asap mandatory priority \
-         urgently importantly",
+         urgently importantly crucial vital essential imperative",
     ),
     (
         JAIL,
@@ -192,7 +199,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
         RESTRICT,
         "restrictions limitations limits filters rules ethics censorship guidelines safety \
          policies boundaries constraints morals moral ethical moderation disclaimers \
-         safeguards guardrails laws legality confines censored",
+         safeguards guardrails laws legality confines censored safeguard filtering",
     ),
     (
         FREE,
@@ -223,7 +230,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (
         AUTHORITY,
         "developer administrator admin creator programmer engineer openai anthropic google \
-         boss supervisor ceo police officer doctor manager owner",
+         boss supervisor ceo police officer doctor manager owner developers creators administrators admins programmers engineers makers",
     ),
     (AM, "am is im being"),
     (CAN, "can could would will"),
@@ -253,7 +260,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (
         KNOWLEDGE,
         "knowledge consent permission awareness noticing knowing approval confirmation \
-         confirming verification",
+         confirming verification hesitation hesitating",
     ),
     (KEEP, "keep remain stay"),
     (
@@ -264,7 +271,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (
         TEXT,
         "text texts sentence paragraph message messages words content context article \
-         articles document string strings information",
+         articles document string strings information phrase phrases sentences",
     ),
     (FOLLOWING, "following below"),
     (
@@ -277,11 +284,11 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
         CONVERSATION,
         "conversation chat history context discussion dialogue transcript",
     ),
-    (NOTICE, "attention note notice reminder important"),
+    (NOTICE, "attention note notice reminder important fao"),
     (
         READING,
         "reading processing summarizing analyzing viewing parsing reviewing evaluating read \
-         process summarize analyze browsing crawling scraping indexing",
+         process summarize analyze browsing crawling scraping indexing see encounter receive",
     ),
     (
         THREAT,
@@ -311,7 +318,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (AFTER, "after"),
     (
         AUTHORIZED,
-        "authorized authorised granted permitted cleared approved clearance",
+        "authorized authorised permitted cleared approved clearance authorize authorise confirmed",
     ),
     (ABOUT, "about regarding concerning topic why"),
     (
@@ -319,4 +326,29 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
         "monkey pirate hacker assistant expert interpreter terminal translator linux console \
          villain wizard character monster robot",
     ),
+    (HACKED, "pwned hacked haxx owned pwnd compromised"),
+    (
+        FEEDBACK,
+        "bug bugs report reports patch patches feedback comment comments suggestion suggestions \
+         question questions correction corrections entries contribution contributions",
+    ),
+    (LONGER, "longer else anymore"),
+    (
+        DISABLE,
+        "disable deactivate remove lift drop suspend circumvent evade skip relax",
+    ),
+    (CHATLOG, "conversation chat dialogue transcript"),
+    (
+        LETTERS,
+        "letters letter backwards reversed characters spaces acrostic initials",
+    ),
+    (
+        POSITIVE,
+        "positive favorable favourable glowing favorably favourably flattering",
+    ),
+    (
+        MALICE,
+        "backdoor malware keylogger ransomware phishing trojan spyware botnet",
+    ),
+    (ASK, "ask asks asked confirm confirms request"),
 ];

@@ -342,7 +342,7 @@ pub(super) const FOREIGN: &[(Class, &str)] = &[
     (TELL, "beritahu katakan"),
     (PLEASE, "tolong silakan"),
     // Turkish.
-    (OVERRIDE, "yoksay unut gormezden"),
+    (OVERRIDE, "yoksay unut gormezden yok"),
     (PRIOR, "onceki yukarıdaki"),
     (INSTR, "talimatları talimatlar talimatlari komutları"),
     (ALL, "tum butun"),
@@ -410,6 +410,8 @@ pub(super) const FOREIGN: &[(Class, &str)] = &[
     (FOLLOWING, "следующее следующие"),
     // Ukrainian.
     (OVERRIDE, "ігноруи ігноруите забудь"),
+    (PRIOR, "попередні попередніх"),
+    (INSTR, "інструкціі інструкціи вказівки"),
     // Greek.
     (OVERRIDE, "αγνοησε αγνοηστε ξεχασε ξεχαστε"),
     (PRIOR, "προηγουμενες"),

@@ -11,12 +11,13 @@ use super::foreign::FOREIGN as OTHER;
 pub(super) type Class = u128;
 
 macro_rules! classes {
-    ($($name:ident)*) => { classes!(@ 0, $($name)*); };
-    (@ $bit:expr, $name:ident $($rest:ident)*) => {
-        pub(super) const $name: Class = 1 << ($bit);
-        classes!(@ $bit + 1, $($rest)*);
+    ($($name:ident)*) => {
+        /// The number of each class.
+        #[derive(Clone, Copy)]
+        #[expect(clippy::upper_case_acronyms, reason = "named as the constants below")]
+        enum Bit { $($name),* }
+        $(pub(super) const $name: Class = 1 << Bit::$name as u32;)*
     };
-    (@ $bit:expr,) => {};
 }
 
 classes! {
@@ -27,7 +28,8 @@ classes! {
     MODE MODENAME ENABLED IMAGINE WANT TO MUST AUTHORITY AM CAN PAY CURRENCY INSTEAD THIS IS
     WHAT TOOL CALL PII COVERT KNOWLEDGE KEEP TRANSLATE TEXT FOLLOWING RECOMMEND LET DO
     CONVERSATION NOTICE READING THREAT REFUSE CHARACTER THEN TOLD FIRST CONTINUE REPEAT AFTER
-    AUTHORIZED ABOUT PERSONA
+    AUTHORIZED ABOUT PERSONA HACKED FEEDBACK LONGER DISABLE CHATLOG
+    LETTERS POSITIVE MALICE ASK
     // Not words but how they stand: see `words`.
     FOREIGN START FIELD EMAIL URL AMOUNT ROT13 REVERSED SHOUT QUOTE BREAK DISGUISED SPREAD
 }

@@ -37,7 +37,7 @@ static CALL: Rule = called(5.2);
 /// What may be a forged tool call.
 static CALL_HINT: Rule = called(2.2);
 
-const MARKS: [(&str, &Rule); 58] = [
+const MARKS: [(&str, &Rule); 66] = [
     // ChatML and its descendants.
     ("<|im_start|>", &TEMPLATE),
     ("<|im_end|>", &TURN),
@@ -93,15 +93,23 @@ const MARKS: [(&str, &Rule); 58] = [
     ("<important>", &HINT),
     ("<information>", &HINT),
     ("[ADMIN]", &HINT),
+    ("[SYSTEM MESSAGE", &TURN),
+    ("[SYSTEM NOTE", &TURN),
+    ("assistant: sure", &TURN),
     ("\"role\": \"system\"", &HINT),
+    ("\"role\":\"system\"", &HINT),
     // Tool calls and MCP.
     ("<tool_call>", &CALL),
+    ("to=functions.", &CALL),
     ("<function_calls>", &CALL),
     ("<invoke name=", &CALL),
     ("<tool_response>", &CALL_HINT),
     ("<tool_result>", &CALL_HINT),
     ("\"tools/call\"", &CALL_HINT),
     ("\"tool_calls\":", &CALL_HINT),
+    ("\"tool_call\":", &CALL_HINT),
+    ("\"function_call\":", &CALL_HINT),
+    ("\"tool_use\"", &CALL_HINT),
 ];
 
 const LITERALS: [&str; MARKS.len()] = {

@@ -34,6 +34,8 @@ pub(super) struct Step {
 pub(super) enum Theme {
     Address,
     Authority,
+    /// Speaks against an attack: its weights are negative.
+    Benign,
     Chat,
     Concealment,
     Disguise,
@@ -51,13 +53,14 @@ pub(super) enum Theme {
 }
 
 impl Theme {
-    pub(super) const COUNT: usize = 16;
+    pub(super) const COUNT: usize = 17;
 
     /// What a person is told.
     pub(super) const fn message(self) -> &'static str {
         match self {
             Self::Address => "speaks to an AI agent",
             Self::Authority => "claims authority over the agent",
+            Self::Benign => "is advice to people",
             Self::Chat => "talks to a chat partner",
             Self::Concealment => "asks to hide something from the user",
             Self::Disguise => "is disguised",
@@ -105,6 +108,15 @@ const fn start(any: Class) -> Step {
         any,
         all: START,
         gap: 0,
+    }
+}
+
+/// A word right after the last that starts anew, as after a colon: `assistant: send …`.
+const fn fresh(any: Class) -> Step {
+    Step {
+        any,
+        all: START,
+        gap: 2,
     }
 }
 

@@ -21,8 +21,8 @@ const NOTABLE: f32 = 2.5;
 pub(super) fn threshold(length: usize) -> f32 {
     match length {
         0..=150 => 2.4,
-        151..=1000 => 3.0,
-        1001..=4000 => 3.5,
+        151..=1000 => 2.6,
+        1001..=4000 => 3.4,
         4001..=16000 => 4.0,
         _ => 4.5,
     }
@@ -86,7 +86,11 @@ fn report(view: &View<'_>, passage: &[Signal], threshold: f32, findings: &mut Ve
             .map(|signal| signal.bytes.end)
             .max()
             .unwrap_or_default();
-        let mut themes: Vec<Theme> = passage.iter().map(|signal| signal.rule.theme).collect();
+        let mut themes: Vec<Theme> = passage
+            .iter()
+            .map(|signal| signal.rule.theme)
+            .filter(|theme| *theme != Theme::Benign)
+            .collect();
         themes.sort_unstable();
         themes.dedup();
         let reasons: Vec<&str> = themes.iter().map(|theme| theme.message()).collect();
@@ -124,8 +128,13 @@ fn score(passage: &[Signal]) -> f32 {
     signals.dedup_by(|b, a| std::ptr::eq(a.rule, b.rule));
     let mut strongest = [0.0_f32; Theme::COUNT];
     let mut others = [0.0_f32; Theme::COUNT];
+    let mut against = 0.0;
     for signal in signals {
         let theme = signal.rule.theme as usize;
+        if signal.weight < 0.0 {
+            against += signal.weight;
+            continue;
+        }
         if signal.weight > strongest[theme] {
             others[theme] += strongest[theme];
             strongest[theme] = signal.weight;
@@ -137,5 +146,6 @@ fn score(passage: &[Signal]) -> f32 {
         .iter()
         .zip(&others)
         .map(|(strongest, others)| strongest + (others * REPEATED).min(2.0))
-        .sum()
+        .sum::<f32>()
+        + against
 }

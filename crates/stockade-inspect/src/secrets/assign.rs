@@ -7,7 +7,9 @@
 use std::ops::Range;
 
 use super::name::{Promise, promise};
-use super::shape::{contains, entropy, is_example, is_filler, is_reference, is_uuid, kinds};
+use super::shape::{
+    contains, entropy, is_example, is_filler, is_reference, is_uuid, is_wordy, kinds,
+};
 
 /// A value that looks like a secret.
 #[derive(Debug, PartialEq)]
@@ -47,7 +49,7 @@ pub(super) fn at(text: &[u8], at: usize) -> Option<Assigned> {
     }
     let promise = promise(name)?;
     let flag = name.starts_with(b"-");
-    let (from, sign) = operator(text, end, flag)?;
+    let (from, sign) = operator(text, start..end, flag)?;
     let (value, quoted) = value(text, from)?;
     let bytes = text.get(value.clone())?;
     let follow = text.get(value.end + usize::from(quoted)).copied();
@@ -88,7 +90,7 @@ enum Sign {
 }
 
 /// Finds the sign after a name and where the value starts.
-fn operator(text: &[u8], end: usize, flag: bool) -> Option<(usize, Sign)> {
+fn operator(text: &[u8], Range { start, end }: Range<usize>, flag: bool) -> Option<(usize, Sign)> {
     let mut at = end;
     let skip = |at: &mut usize, accept: fn(u8) -> bool, most: usize| {
         let count = text
@@ -109,11 +111,20 @@ fn operator(text: &[u8], end: usize, flag: bool) -> Option<(usize, Sign)> {
     );
     let blank = skip(&mut at, |b| matches!(b, b' ' | b'\t'), 24);
     let sign = match text.get(at..)? {
-        [b':' | b'!' | b'?', b'=', ..] | [b'=', b'>' | b'=', ..] => {
+        [b':' | b'!' | b'?' | b'+', b'=', ..] | [b'=', b'>' | b'=', ..] => {
             at += 2;
             if text.get(at) == Some(&b'=') {
                 at += 1;
             }
+            Sign::Equals
+        }
+        // POSIX make.
+        [b':', b':', b'=', ..] => {
+            at += 3;
+            Sign::Equals
+        }
+        [b':', b':', b':', b'=', ..] => {
+            at += 4;
             Sign::Equals
         }
         [b':', b':', ..] => return None,
@@ -121,13 +132,27 @@ fn operator(text: &[u8], end: usize, flag: bool) -> Option<(usize, Sign)> {
             at += 1;
             Sign::Equals
         }
-        [b':', ..] => {
+        [b':', rest @ ..] => {
             at += 1;
-            Sign::Colon
+            match declared(rest) {
+                Some(after) => {
+                    at += after;
+                    Sign::Equals
+                }
+                None => Sign::Colon,
+            }
+        }
+        rest if (closed > 0 || blank == 0) && paired_value(rest).is_some() => {
+            at += paired_value(rest)?;
+            Sign::Equals
         }
         [b',', ..] if closed > 0 => {
             at += 1;
             Sign::Loose
+        }
+        rest if blank > 0 && closed == 0 && declared(rest).is_some() => {
+            at += declared(rest)?;
+            Sign::Equals
         }
         [b'>', ..] if closed == 0 && blank == 0 => {
             at += 1;
@@ -141,15 +166,17 @@ fn operator(text: &[u8], end: usize, flag: bool) -> Option<(usize, Sign)> {
         [b'f', b'o', b'r', b' ', ..] | [b'o', b'f', b' ', ..] if blank > 0 => {
             let rest = text.get(at..(at + 60).min(text.len()))?;
             let rest = rest.split(|byte| *byte == b'\n').next()?;
-            let is = [&b" is '"[..], b" is \""]
-                .iter()
-                .find_map(|is| memchr::memmem::find(rest, is))?;
-            at += is + 4;
+            let after = [&b" is '"[..], b" is \"", b": "].iter().find_map(|is| {
+                let found = memchr::memmem::find(rest, is)?;
+                Some(found + is.len() - usize::from(is.len() > 2))
+            })?;
+            at += after;
             Sign::Loose
         }
         _ if blank > 0 && closed == 0 && (flag || matches!(text.get(at), Some(b'"' | b'\''))) => {
             Sign::Loose
         }
+        _ if blank > 0 && closed == 0 && is_setter(text, start) => Sign::Loose,
         _ => return None,
     };
     skip(&mut at, |b| matches!(b, b' ' | b'\t'), 24);
@@ -162,6 +189,81 @@ fn operator(text: &[u8], end: usize, flag: bool) -> Option<(usize, Sign)> {
         }
     }
     Some((at, sign))
+}
+
+/// A type between a name and `=`: `token string = "…"`, `secret: &str = "…"`. Returns where the
+/// value begins.
+fn declared(rest: &[u8]) -> Option<usize> {
+    const TYPES: [&str; 8] = [
+        "string",
+        "str",
+        "char",
+        "secretstr",
+        "text",
+        "varchar",
+        "any",
+        "bytes",
+    ];
+    let equals = rest.iter().take(32).position(|byte| *byte == b'=')?;
+    let kind = rest.get(..equals)?;
+    let after = rest.get(equals + 1..)?;
+    let quote = after.iter().position(|byte| *byte != b' ')?;
+    let words = kind.split(|byte| !byte.is_ascii_alphanumeric());
+    let known = words.filter(|word| !word.is_empty()).any(|word| {
+        TYPES
+            .iter()
+            .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+    });
+    let plain = kind
+        .iter()
+        .all(|b| b.is_ascii_alphanumeric() || b" &'*<>[]?._".contains(b));
+    let quoted = matches!(after.get(quote), Some(b'"' | b'\'' | b'`'));
+    (known && plain && quoted).then_some(equals + 1)
+}
+
+/// The other half of a pair: `"name": "TOKEN", "value": "…"`, `<add key="token" value="…"/>`.
+/// Returns where the value begins.
+fn paired_value(rest: &[u8]) -> Option<usize> {
+    let gap = rest
+        .iter()
+        .take(32)
+        .take_while(|b| b.is_ascii_whitespace() || matches!(b, b',' | b'"' | b'\''))
+        .count();
+    let word = rest.get(gap..gap + 5)?;
+    if gap == 0 && rest.first() != Some(&b'v') && rest.first() != Some(&b'V')
+        || !word.eq_ignore_ascii_case(b"value")
+    {
+        return None;
+    }
+    let mut at = gap + 5;
+    at += rest
+        .get(at..)?
+        .iter()
+        .take(3)
+        .take_while(|b| matches!(b, b'"' | b'\'' | b' '))
+        .count();
+    matches!(rest.get(at), Some(b':' | b'=')).then_some(at + 1)
+}
+
+/// True after a command that gives a variable its value without a sign: `ENV NAME value`.
+fn is_setter(text: &[u8], start: usize) -> bool {
+    const SETTERS: [&[u8]; 6] = [
+        b"ENV ",
+        b"ARG ",
+        b"setx ",
+        b"setenv ",
+        b"set -x ",
+        b"set -gx ",
+    ];
+    let before = text.get(..start).unwrap_or_default();
+    SETTERS.iter().any(|setter| {
+        before.ends_with(setter)
+            && before
+                .get(..before.len() - setter.len())
+                .unwrap_or_default()
+                .last()
+                .is_none_or(|b| matches!(b, b'\n' | b' ' | b';' | b'\t'))
+    })
 }
 
 /// The value at `from`, without its quotes.
@@ -354,7 +456,7 @@ impl Context<'_> {
             return None;
         }
         if is_uuid(value) {
-            return (self.promise == Promise::Token && self.sign != Sign::Loose).then_some(0.6);
+            return (self.promise != Promise::Key && self.sign != Sign::Loose).then_some(0.6);
         }
         if !self.quoted
             && self.sign == Sign::Loose
@@ -448,7 +550,7 @@ pub(super) fn looks_random(value: &[u8]) -> bool {
     let signs = value
         .iter()
         .any(|b| matches!(b, b'[' | b'{' | b'(' | b'|' | b'\\' | b'<'));
-    if (signs && (value.len() < 40 || digits < 3)) || longest_word(value) >= 9 {
+    if (signs && (value.len() < 40 || digits < 3)) || holds_words(value) {
         return false;
     }
     if hex && value.len() >= 16 {
@@ -460,10 +562,18 @@ pub(super) fn looks_random(value: &[u8]) -> bool {
     let dense = changes * 100 >= value.len() * 18;
     entropy(value) >= 3.0
         && ((digits >= 2 && letters >= 4 && changes >= 4 && dense)
+            || (digits >= 1 && value.len() >= 16 && changes >= 2 && !is_wordy(value))
             || (mixed_case
                 && digits >= 1
                 && value.len() >= 24
                 && changes * 100 >= value.len() * 28))
+}
+
+/// True if a long run of lower-case letters reads like words.
+fn holds_words(value: &[u8]) -> bool {
+    value
+        .split(|byte| !byte.is_ascii_lowercase())
+        .any(|run| run.len() >= 9 && is_wordy(run))
 }
 
 /// The longest run of lower-case letters: words have them, random text hardly.

@@ -184,6 +184,72 @@ pub(super) fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(haystack, needle).is_some()
 }
 
+/// True if most pairs of neighbouring letters are pairs that words are made of.
+///
+/// Three pairs in ten are in the table, so a random text of nine letters passes once in a hundred.
+pub(super) fn is_wordy(value: &[u8]) -> bool {
+    let mut pairs = 0_usize;
+    let mut common = 0_usize;
+    for pair in value.windows(2) {
+        if let [first, second] = *pair
+            && first.is_ascii_alphabetic()
+            && second.is_ascii_alphabetic()
+        {
+            pairs += 1;
+            let (row, column) = (
+                first.to_ascii_lowercase() - b'a',
+                second.to_ascii_lowercase(),
+            );
+            common += usize::from(PAIRS[usize::from(row)] >> (column - b'a') & 1 == 1);
+        }
+    }
+    common * 100 >= pairs * 72
+}
+
+/// For each first letter, the second letters that follow it in words, one bit each.
+const PAIRS: [u32; 26] = {
+    let rows = [
+        "bcdgilmnprstuvyk",
+        "aeiloruy",
+        "aehiklortuc",
+        "aeiorsud",
+        "acdefgilmnoprstuvwxy",
+        "aefiortu",
+        "aehiloru",
+        "aeiotur",
+        "abcdeglmnoprstvz",
+        "aou",
+        "eisa",
+        "abdefilostuyk",
+        "abeimopsuy",
+        "acdegiknostuvy",
+        "bcdfgiklmnoprstuvw",
+        "aehiloprstu",
+        "u",
+        "acdegiklmnorstuy",
+        "acehikloprstuw",
+        "aehilorstuwy",
+        "abcdegilmnprst",
+        "aeio",
+        "aehion",
+        "aept",
+        "aeost",
+        "aeio",
+    ];
+    let mut table = [0; 26];
+    let mut row = 0;
+    while row < 26 {
+        let bytes: &[u8] = rows[row].as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            table[row] |= 1 << (bytes[at] - b'a');
+            at += 1;
+        }
+        row += 1;
+    }
+    table
+};
+
 /// How many of the four kinds of characters a value mixes: lower, upper, digits, signs.
 pub(super) fn kinds(value: &[u8]) -> usize {
     usize::from(value.iter().any(u8::is_ascii_lowercase))

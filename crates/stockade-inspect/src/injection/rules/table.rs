@@ -1,20 +1,21 @@
 //! Every rule, by what it is about.
 
 use super::Theme::{
-    Address, Authority, Chat, Concealment, Disguise, Embedded, Exfiltration, Jailbreak, Override,
-    Payload, Persona, Request, Reveal, Tool, Urgency,
+    Address, Authority, Benign, Chat, Concealment, Disguise, Embedded, Exfiltration, Jailbreak,
+    Override, Payload, Persona, Request, Reveal, Tool, Urgency,
 };
-use super::{Rule, Step, disguised, field, foreign, g, rule, start, w};
+use super::{Rule, Step, disguised, field, foreign, fresh, g, rule, start, w};
 use crate::injection::lexicon::{
-    ACT, ACTION, AFTER, AI, ALL, AM, AMOUNT, ARE, ARTICLE, AS, AUTHORITY, AUTHORIZED, CALL, CAN,
-    CHANGE, CHARACTER, CONTINUE, CONVERSATION, COVERT, CURRENCY, DET, DO, DROP, EMAIL, ENABLED,
-    EVERYTHING, FIRST, FOLLOW, FOLLOWING, FOREIGN, FREE, FROM, GENRE, GET, HALT, HELLO, HELP, I,
-    IF, IMAGINE, INCLUDE, INSTEAD, INSTR, IS, JAIL, KEEP, KNOWLEDGE, LANGUAGE, LET, ME, MIND, MODE,
-    MODEL, MODENAME, MUST, MY, NEW, NONE, NOT, NOTICE, NOW, ON, ONLY, ORDER, OVERRIDE, PAY,
-    PERSONA, PII, PLEASE, PRIOR, PROMPT, QUESTION, QUOTE, READING, RECOMMEND, REFUSE, REPEAT,
-    RESPOND, RESPONSE, RESTRICT, REVEAL, SAY, SECRET, SEND, SENSITIVE, SHOUT, SPREAD, START,
-    SYSTEM, TASK, TELL, TEXT, THEN, THESE, THINK, THIS, THREAT, TO, TOLD, TOOL, TRANSLATE, URGENT,
-    URL, USER, VOID, WANT, WHAT, WITH, WITHOUT, WRITE, YOU, YOUR,
+    ABOUT, ACT, ACTION, AFTER, AI, ALL, AM, AMOUNT, ARE, ARTICLE, AS, ASK, AUTHORITY, AUTHORIZED,
+    CALL, CAN, CHANGE, CHARACTER, CHATLOG, CONTINUE, CONVERSATION, COVERT, CURRENCY, DET, DISABLE,
+    DO, DROP, EMAIL, ENABLED, EVERYTHING, FEEDBACK, FIRST, FOLLOW, FOLLOWING, FOREIGN, FREE, FROM,
+    GENRE, GET, HACKED, HALT, HELLO, HELP, I, IF, IMAGINE, INCLUDE, INSTEAD, INSTR, IS, JAIL, KEEP,
+    KNOWLEDGE, LANGUAGE, LET, LETTERS, LONGER, MALICE, ME, MIND, MODE, MODEL, MODENAME, MUST, MY,
+    NEW, NONE, NOT, NOTICE, NOW, ON, ONLY, ORDER, OVERRIDE, PAY, PERSONA, PII, PLEASE, POSITIVE,
+    PRIOR, PROMPT, QUESTION, QUOTE, READING, RECOMMEND, REFUSE, REPEAT, RESPOND, RESPONSE,
+    RESTRICT, REVEAL, SAY, SECRET, SEND, SENSITIVE, SHOUT, SPREAD, START, SYSTEM, TASK, TELL, TEXT,
+    THEN, THESE, THINK, THIS, THREAT, TO, TOLD, TOOL, TRANSLATE, URGENT, URL, USER, VOID, WANT,
+    WHAT, WITH, WITHOUT, WRITE, YOU, YOUR,
 };
 
 /// Every rule.
@@ -250,7 +251,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     rule(
         "injection.from-now-on",
         Override,
-        3.5,
+        2.2,
         &[w(FROM), w(NOW), g(1, ON | YOU)],
     ),
     rule(
@@ -872,7 +873,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
             OVERRIDE | INSTR | PRIOR | SYSTEM | SECRET | REVEAL,
         )],
     ),
-    rule("injection.spread-letters", Disguise, 2.8, &[w(SPREAD)]),
+    rule("injection.spread-letters", Disguise, 2.5, &[w(SPREAD)]),
     // Use of tools.
     rule(
         "injection.tool",
@@ -935,5 +936,545 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         Urgency,
         2.0,
         &[w(I), g(4, AMOUNT), g(8, YOU)],
+    ),
+    // Instructions that are said to be over.
+    rule(
+        "injection.override",
+        Override,
+        3.0,
+        &[w(YOU), g(2, TOLD), g(1, PRIOR)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        4.0,
+        &[w(EVERYTHING | INSTR | ORDER), g(3, PRIOR), g(6, VOID)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        4.0,
+        &[w(INSTR), g(3, YOU), g(4, NONE), w(LONGER)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        4.0,
+        &[
+            w(OVERRIDE),
+            g(1, USER),
+            g(3, QUESTION | INSTR | TASK | TEXT),
+        ],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        2.0,
+        &[start(OVERRIDE), w(INSTR)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        3.0,
+        &[w(SYSTEM), w(OVERRIDE)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        3.2,
+        &[start(HALT), g(1, WHAT), w(YOU), g(1, ARE | DO)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        2.6,
+        &[
+            start(NOT),
+            g(1, TRANSLATE | RESPOND | CONTINUE),
+            g(2, TEXT | QUESTION | TASK),
+        ],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        2.5,
+        &[w(ONLY), w(FOLLOW), g(1, THIS | MY | ME)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        1.5,
+        &[w(FOLLOW), w(MY), g(1, INSTR | ORDER)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        3.0,
+        &[w(DO), w(EVERYTHING), w(I), g(1, SAY)],
+    ),
+    rule(
+        "injection.before-task",
+        Override,
+        2.4,
+        &[w(PRIOR), g(1, DO | ACTION), w(EVERYTHING), g(0, LONGER)],
+    ),
+    rule(
+        "injection.from-now-on",
+        Override,
+        2.2,
+        &[w(FROM), w(THIS), g(1, ON)],
+    ),
+    rule(
+        "injection.from-now-on",
+        Override,
+        2.4,
+        &[
+            w(FROM),
+            w(NOW),
+            g(3, YOU | ACT | RESPOND | SAY | MUST | FOLLOW),
+        ],
+    ),
+    rule(
+        "injection.obey",
+        Override,
+        2.0,
+        &[w(FOLLOW | DO), g(6, WITHOUT), w(QUESTION | KNOWLEDGE)],
+    ),
+    // Someone else's words in the agent's mouth.
+    rule(
+        "injection.payload",
+        Payload,
+        3.2,
+        &[w(SAY | REPEAT), g(6, HACKED)],
+    ),
+    rule(
+        "injection.payload",
+        Payload,
+        2.6,
+        &[w(REPEAT | INCLUDE), g(2, TEXT), g(1, QUOTE)],
+    ),
+    rule(
+        "injection.payload",
+        Payload,
+        2.4,
+        &[w(REPEAT), g(1, DET), g(1, ONLY | FOLLOWING), g(1, TEXT)],
+    ),
+    rule(
+        "injection.payload",
+        Payload,
+        2.2,
+        &[w(THEN), w(ONLY), w(LONGER)],
+    ),
+    rule(
+        "injection.payload",
+        Payload,
+        2.6,
+        &[w(INCLUDE | SAY | REVEAL), g(10, YOUR), w(RESPONSE)],
+    ),
+    rule(
+        "injection.payload",
+        Payload,
+        2.0,
+        &[start(REPEAT), w(QUOTE), g(8, INSTEAD)],
+    ),
+    // Restrictions.
+    rule(
+        "injection.jailbreak",
+        Jailbreak,
+        3.0,
+        &[w(DISABLE), g(2, RESTRICT)],
+    ),
+    // Secrets, notes and tools of the agent.
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        1.6,
+        &[w(SYSTEM), w(PROMPT)],
+    ),
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        4.0,
+        &[
+            w(TRANSLATE | GET),
+            g(1, YOUR),
+            g(1, PRIOR | SYSTEM),
+            g(1, INSTR),
+        ],
+    ),
+    rule(
+        "injection.reveal-secret",
+        Reveal,
+        3.0,
+        &[w(REVEAL), g(2, SENSITIVE), g(4, YOU), g(3, TOLD)],
+    ),
+    rule(
+        "injection.reveal-secret",
+        Reveal,
+        2.5,
+        &[w(YOU), g(2, ABOUT), g(1, USER)],
+    ),
+    rule(
+        "injection.reveal-secret",
+        Reveal,
+        1.8,
+        &[start(REVEAL), g(1, ALL), g(1, SECRET | SENSITIVE)],
+    ),
+    rule(
+        "injection.reveal-tools",
+        Reveal,
+        3.0,
+        &[w(WHAT | REVEAL), g(2, TOOL), g(2, YOU)],
+    ),
+    // Data in places that leave.
+    rule(
+        "injection.exfiltrate",
+        Exfiltration,
+        2.6,
+        &[
+            w(SEND | TRANSLATE | GET | INCLUDE),
+            g(2, CONVERSATION),
+            g(8, URL | EMAIL | TO),
+        ],
+    ),
+    rule(
+        "injection.exfiltrate",
+        Exfiltration,
+        2.4,
+        &[w(USER), g(2, PII | SENSITIVE), g(8, URL)],
+    ),
+    rule(
+        "injection.exfiltrate",
+        Exfiltration,
+        1.5,
+        &[start(ACTION), g(8, EMAIL)],
+    ),
+    rule(
+        "injection.reveal-secret",
+        Reveal,
+        1.5,
+        &[w(USER), g(1, SECRET | PII)],
+    ),
+    // The machine spoken to.
+    rule("injection.address", Address, 2.6, &[w(NOTICE), g(2, MODEL)]),
+    rule(
+        "injection.address",
+        Address,
+        2.4,
+        &[start(AI), g(1, INCLUDE | CALL | WRITE)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        2.8,
+        &[w(IF), w(YOU), w(READING), g(1, THIS)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        1.5,
+        &[w(AI), w(READING | TELL | ACTION | ASK)],
+    ),
+    // Authority.
+    rule(
+        "injection.authority",
+        Authority,
+        1.5,
+        &[w(AS), g(1, AUTHORITY)],
+    ),
+    rule(
+        "injection.authority",
+        Authority,
+        2.5,
+        &[w(I), g(1, AUTHORIZED), w(YOU)],
+    ),
+    rule(
+        "injection.authority",
+        Authority,
+        1.5,
+        &[w(USER), g(1, IS), w(AUTHORIZED)],
+    ),
+    rule("injection.urgency", Urgency, 1.4, &[w(URGENT), g(1, YOU)]),
+    rule(
+        "injection.urgency",
+        Urgency,
+        1.4,
+        &[w(YOU), w(URGENT), g(0, ACTION | CALL | SEND)],
+    ),
+    rule(
+        "injection.persona",
+        Persona,
+        3.0,
+        &[w(ACT), g(1, CHARACTER)],
+    ),
+    rule(
+        "injection.request",
+        Request,
+        1.2,
+        &[start(GET | CALL), g(1, URL)],
+    ),
+    // Advice to people and project notices: they speak against an attack.
+    rule(
+        "benign.advice",
+        Benign,
+        -6.0,
+        &[
+            w(NOT),
+            g(2, TELL | REVEAL | SEND),
+            g(3, YOUR | MY),
+            g(1, SECRET),
+        ],
+    ),
+    rule(
+        "benign.feedback",
+        Benign,
+        -1.6,
+        &[w(SEND), g(3, FEEDBACK), g(8, EMAIL | URL)],
+    ),
+    rule(
+        "benign.feedback",
+        Benign,
+        -1.6,
+        &[w(FEEDBACK), g(3, SEND), g(6, EMAIL | URL)],
+    ),
+    rule(
+        "benign.feedback",
+        Benign,
+        -1.6,
+        &[w(IF), g(1, YOU), g(3, FEEDBACK), g(4, SEND)],
+    ),
+    // The machine is named and told what to do.
+    rule(
+        "injection.address",
+        Address,
+        2.6,
+        &[w(AI), g(1, IF), w(YOU)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        2.8,
+        &[
+            w(AI),
+            fresh(ACTION | GET | CALL | SEND | INCLUDE | REVEAL | ONLY | NOT | OVERRIDE | PLEASE),
+        ],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        2.0,
+        &[
+            w(MODEL),
+            fresh(ACTION | GET | CALL | SEND | INCLUDE | REVEAL | ONLY | NOT | OVERRIDE | PLEASE),
+        ],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        2.0,
+        &[start(SYSTEM), fresh(ACTION | REVEAL | YOU)],
+    ),
+    rule("injection.address", Address, 3.0, &[w(NOTICE), g(4, AI)]),
+    rule("injection.address", Address, 1.4, &[w(AS), g(1, AI)]),
+    rule(
+        "injection.before-task",
+        Override,
+        2.0,
+        &[w(PRIOR), w(RESPOND)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        2.2,
+        &[
+            start(OVERRIDE),
+            g(10, INSTEAD),
+            g(1, ACTION | GET | CALL | WRITE | REVEAL),
+        ],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        2.6,
+        &[w(OVERRIDE), g(1, CHATLOG)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        3.0,
+        &[w(INSTR), g(1, YOU), g(1, MUST), w(FOLLOW)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        3.0,
+        &[w(YOU), g(1, FOLLOW), g(1, ONLY), w(ME | MY)],
+    ),
+    rule("injection.override", Override, 1.6, &[w(YOUR), w(SYSTEM)]),
+    rule(
+        "injection.override",
+        Override,
+        1.8,
+        &[w(OVERRIDE), g(2, RESTRICT)],
+    ),
+    rule(
+        "injection.jailbreak",
+        Jailbreak,
+        2.6,
+        &[w(AI), g(2, NOT), g(1, SAY | REFUSE)],
+    ),
+    rule(
+        "injection.jailbreak",
+        Jailbreak,
+        2.6,
+        &[w(ACT | IMAGINE), g(1, RESTRICT | INSTR)],
+    ),
+    rule(
+        "injection.jailbreak",
+        Jailbreak,
+        2.0,
+        &[w(FREE), g(2, RESTRICT)],
+    ),
+    rule(
+        "injection.persona",
+        Persona,
+        2.6,
+        &[w(PLEASE), w(ACT), w(AS)],
+    ),
+    // What the user is to be asked, told or spared.
+    rule(
+        "injection.ask-user",
+        Request,
+        2.6,
+        &[w(ASK | TELL), g(1, USER), g(6, SENSITIVE | PII)],
+    ),
+    rule(
+        "injection.ask-user",
+        Request,
+        1.2,
+        &[w(IF), g(1, USER), w(ASK | TELL)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        2.6,
+        &[w(USER), g(1, NOT), g(2, TOLD | KNOWLEDGE | TELL)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        2.2,
+        &[w(DISABLE), g(1, KNOWLEDGE)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        1.6,
+        &[w(COVERT), g(0, CALL)],
+    ),
+    rule(
+        "injection.authority",
+        Authority,
+        1.6,
+        &[w(USER), g(2, AUTHORIZED)],
+    ),
+    rule(
+        "injection.authority",
+        Authority,
+        1.4,
+        &[w(YOUR), w(AUTHORITY)],
+    ),
+    // The conversation itself.
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        2.6,
+        &[w(WHAT | REVEAL), g(8, THIS | MY | YOUR), w(CHATLOG)],
+    ),
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        3.0,
+        &[w(SENSITIVE), w(INSTR)],
+    ),
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        3.0,
+        &[w(REVEAL), g(1, INSTR), g(1, YOUR | YOU)],
+    ),
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        3.0,
+        &[w(REVEAL), g(6, YOUR), w(PROMPT)],
+    ),
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        2.6,
+        &[start(WHAT), g(3, TELL | TOLD), w(YOU)],
+    ),
+    rule(
+        "injection.reveal-secret",
+        Reveal,
+        1.6,
+        &[w(SECRET), g(6, LETTERS)],
+    ),
+    rule(
+        "injection.reveal-secret",
+        Reveal,
+        1.6,
+        &[w(LETTERS), g(6, SECRET)],
+    ),
+    rule("injection.chat", Chat, 0.8, &[start(REVEAL), w(ME)]),
+    // Deeds.
+    rule("injection.tool", Tool, 2.6, &[w(CALL), w(YOUR), g(1, TOOL)]),
+    rule(
+        "injection.request",
+        Request,
+        2.4,
+        &[w(CHANGE), w(ALL), g(1, PII)],
+    ),
+    rule(
+        "injection.request",
+        Request,
+        1.4,
+        &[w(DROP), w(ALL), g(1, SENSITIVE)],
+    ),
+    rule(
+        "injection.request",
+        Request,
+        2.4,
+        &[start(ACTION | CHANGE), w(MY), g(1, SECRET | PII)],
+    ),
+    rule(
+        "injection.request",
+        Request,
+        2.5,
+        &[w(PLEASE), w(INCLUDE | ACTION), g(1, EMAIL)],
+    ),
+    rule(
+        "injection.request",
+        Request,
+        2.6,
+        &[start(INCLUDE | WRITE | SEND), g(3, MALICE)],
+    ),
+    rule(
+        "injection.exfiltrate",
+        Exfiltration,
+        3.2,
+        &[
+            w(INCLUDE | SEND),
+            g(2, USER),
+            g(2, QUESTION | TEXT | CHATLOG),
+            g(6, URL),
+        ],
+    ),
+    rule(
+        "injection.payload",
+        Payload,
+        2.8,
+        &[w(WRITE | REVEAL), g(1, POSITIVE), g(1, RESPONSE)],
     ),
 ];
