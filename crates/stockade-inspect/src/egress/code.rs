@@ -8,7 +8,7 @@ use super::sensitive::{Data, of_path};
 use crate::hosts::host_of;
 
 /// Connections that carry bytes both ways.
-const SOCKETS: [&str; 26] = [
+const SOCKETS: [&str; 30] = [
     "socket.socket",
     "socket(",
     ".socket",
@@ -35,10 +35,14 @@ const SOCKETS: [&str; 26] = [
     "PF_INET",
     "socket.tcp",
     "s.tcp()",
+    "create_connection",
+    "[socket ",
+    "TCPClient",
+    "ztcp ",
 ];
 
 /// Requests and uploads.
-const REQUESTS: [&str; 36] = [
+const REQUESTS: [&str; 40] = [
     "requests.post",
     "requests.put",
     "requests.get",
@@ -75,6 +79,10 @@ const REQUESTS: [&str; 36] = [
     "http.Post",
     "Invoke-WebRequest",
     "Invoke-RestMethod",
+    "').request(",
+    "\").request(",
+    "').get(",
+    "\").get(",
 ];
 
 /// Requests that carry a body.
@@ -107,7 +115,7 @@ const BODIES: [&str; 25] = [
 ];
 
 /// A shell, or the means to run what the other side says.
-const SHELLS: [&str; 22] = [
+const SHELLS: [&str; 31] = [
     "/bin/sh",
     "/bin/bash",
     "/bin/zsh",
@@ -130,10 +138,19 @@ const SHELLS: [&str; 22] = [
     "proc_open",
     "shell_exec",
     "Process.start",
+    "system$_",
+    "system(",
+    "exec(",
+    "exec.Command(",
+    "execve",
+    "iex ",
+    "Invoke-Expression",
+    "exec $",
+    "os.system",
 ];
 
 /// Wiring the shell to the connection.
-const WIRING: [&str; 25] = [
+const WIRING: [&str; 28] = [
     "dup2",
     "Dup2",
     "fileno",
@@ -159,6 +176,9 @@ const WIRING: [&str; 25] = [
     "os.system",
     "STDIN",
     "GetStream",
+    "fdopen",
+    ".Stdin",
+    "gets $",
 ];
 
 /// Reading something worth sending.

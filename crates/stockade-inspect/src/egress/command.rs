@@ -1,6 +1,6 @@
 //! What the commands of a script send, command by command.
 
-use stockade_shell::{Command, CommandId, RedirectOp, Script, Span, is_shell};
+use stockade_shell::{Command, CommandId, RedirectOp, Script, Span, Word, is_shell};
 
 use super::outflow::{Manner, Outflow};
 use super::sensitive::{Data, of_command, of_stdin, of_word};
@@ -73,11 +73,44 @@ fn of_program(script: &Script, id: CommandId, command: &Command, name: &str) -> 
         | "delv" => services::names(script, words),
         "cloudflared" | "ngrok" | "chisel" | "lt" | "localtunnel" | "bore" | "frpc" | "gost"
         | "iodine" | "dnscat" | "dnscat2" => services::tunnel(words, name),
+        "croc" | "wormhole" | "onionshare-cli" | "onionshare" | "pastebinit" | "wgetpaste" => {
+            services::drop_off(script, id, words, name)
+        }
+        "busybox" if words.first().is_some_and(|word| word.text == "httpd") => {
+            Some(services::serve())
+        }
+        "httpd" if words.iter().any(|word| word.text == "-h") => Some(services::serve()),
+        "php" if serves_all(words) => Some(services::serve()),
+        "xterm" => sockets::display(words),
+        "ztcp" => sockets::ztcp(script, id, words),
         "whois" | "finger" | "cancel" | "lp" | "lpr" | "tar" | "sshfs" | "ab" => {
             services::odd(script, id, words, name)
         }
         _ => None,
     }
+}
+
+/// `php -S 0.0.0.0:80`
+fn serves_all(words: &[Word]) -> bool {
+    words.iter().any(|word| word.text == "-S")
+        && words.iter().any(|word| word.text.starts_with("0.0.0.0:"))
+}
+
+/// True if a later command is a shell, or whatever the other side says, on a copy of a descriptor.
+pub(super) fn is_wired(script: &Script, id: CommandId) -> bool {
+    script.commands.iter().skip(id + 1).any(|next| {
+        let said = next
+            .words
+            .first()
+            .is_some_and(|word| word.variables().next().is_some());
+        (said || next.name().is_some_and(is_shell))
+            && next.redirects.iter().any(|redirect| {
+                matches!(
+                    redirect.op,
+                    RedirectOp::DuplicateIn | RedirectOp::DuplicateOut
+                )
+            })
+    })
 }
 
 /// `/dev/tcp/host/port`, as bash and ksh open it.
@@ -89,17 +122,7 @@ fn of_redirects(script: &Script, id: CommandId, command: &Command) -> Option<Out
     let hosts: Vec<String> = device_host(&redirect.target.text).into_iter().collect();
     let is_exec = command.name() == Some("exec") || command.words.is_empty();
     // `exec 5<>/dev/tcp/…` prepares for a shell on descriptor 5.
-    let shell = command.name().is_some_and(is_shell)
-        || (is_exec
-            && script.commands.iter().skip(id + 1).any(|next| {
-                next.name().is_some_and(is_shell)
-                    && next.redirects.iter().any(|redirect| {
-                        matches!(
-                            redirect.op,
-                            RedirectOp::DuplicateIn | RedirectOp::DuplicateOut
-                        )
-                    })
-            }));
+    let shell = command.name().is_some_and(is_shell) || (is_exec && is_wired(script, id));
     if shell {
         return Some(Outflow {
             rule: "egress.reverse-shell",

@@ -23,7 +23,7 @@ enum Need {
 }
 
 /// Names of programs and marks of connections that make a passage worth reading.
-const COMMANDS: [(&str, Need); 92] = [
+const COMMANDS: [(&str, Need); 100] = [
     ("--rsh-command", Need::Nothing),
     ("/dev/tcp/", Need::Nothing),
     ("/dev/udp/", Need::Nothing),
@@ -116,6 +116,14 @@ const COMMANDS: [(&str, Need); 92] = [
     ("xdg-open", Need::Url),
     ("xh ", Need::Url),
     ("yarn publish", Need::Nothing),
+    ("croc send", Need::Nothing),
+    ("onionshare", Need::Nothing),
+    ("pastebinit", Need::Nothing),
+    ("sendmail", Need::Address),
+    ("wgetpaste", Need::Nothing),
+    ("wormhole send", Need::Nothing),
+    ("xterm -", Need::Nothing),
+    ("ztcp ", Need::Nothing),
 ];
 
 pub(super) const LITERALS: [&str; COMMANDS.len()] = {

@@ -33,7 +33,7 @@ pub(super) fn quoted_commands(source: &str, base: usize, found: &mut Vec<(Range<
 }
 
 /// Marks of a connection in source text.
-pub(super) const CODE: [&str; 22] = [
+pub(super) const CODE: [&str; 25] = [
     "socket(",
     "socket.socket",
     "TCPSocket",
@@ -56,6 +56,9 @@ pub(super) const CODE: [&str; 22] = [
     "Invoke-WebRequest",
     "Invoke-RestMethod",
     "socket.tcp",
+    "[socket ",
+    "TCPClient",
+    "create_connection",
 ];
 
 /// Source text that hands over a shell or uploads, outside of any command.
@@ -147,6 +150,10 @@ fn is_compact(passage: &str) -> bool {
         "shell_exec",
         "open(STDIN",
         "STDIN->fdopen",
+        ".Stdin=",
+        ".Stdin =",
+        "GetStream",
+        "exec $",
         ">&SOCK",
     ]
     .iter()

@@ -6,7 +6,7 @@ use super::arguments::{Argument, read};
 use super::http::encoded_label;
 use super::outflow::{Manner, Outflow};
 use super::sensitive::{Data, of_command, of_path, of_stdin, of_word};
-use crate::hosts::host_of;
+use crate::hosts::{Standing, host_of, standing};
 
 fn operands<'a>(words: &'a [Word], short: &str, long: &[&str]) -> Vec<&'a Word> {
     read(words, short, long)
@@ -92,8 +92,10 @@ pub(super) fn cloud(script: &Script, id: CommandId, words: &[Word], name: &str) 
         })
         .max()
         .unwrap_or(Data::Local);
+    // For everyone to read.
+    let public = words.iter().any(|word| word.text.contains("public-read"));
     // Where a bucket belongs can't be told from its name, so what is sent decides.
-    let data = if data == Data::Local {
+    let data = if data == Data::Local && !public {
         Data::Literal
     } else {
         data
@@ -103,8 +105,12 @@ pub(super) fn cloud(script: &Script, id: CommandId, words: &[Word], name: &str) 
         act: "a cloud client",
         hosts: Vec::new(),
         data,
-        manner: Manner::Publish,
-        wary: false,
+        manner: if public {
+            Manner::Send
+        } else {
+            Manner::Publish
+        },
+        wary: public,
     })
 }
 
@@ -259,19 +265,23 @@ pub(super) fn publish(words: &[Word], name: &str) -> Option<Outflow> {
             .or_else(|| word.text.strip_prefix("--repository-url="))
             .or_else(|| word.text.strip_prefix("--publish-url="));
         value
-            .or_else(|| {
-                word.text
-                    .starts_with("https://")
-                    .then_some(word.text.as_str())
-            })
+            .or_else(|| word.text.contains("://").then_some(word.text.as_str()))
             .and_then(host_of)
     });
+    // A registry of the user's own choosing is named in the settings, not on the command line.
+    let foreign = registry
+        .as_deref()
+        .is_some_and(|host| standing(host) == Standing::Unknown);
     publishes.then(|| Outflow {
         rule: "egress.publish",
         act: "publishing a package",
         hosts: registry.into_iter().collect(),
         data: Data::Literal,
-        manner: Manner::Publish,
+        manner: if foreign {
+            Manner::Send
+        } else {
+            Manner::Publish
+        },
         wary: false,
     })
 }
@@ -328,10 +338,15 @@ fn address_host(text: &str) -> Option<String> {
     text.contains('@').then(|| host_of(text)).flatten()
 }
 
-/// Names to resolve that carry data in their labels.
+/// Names to resolve that carry data in their labels, and pings that carry it as their filling.
 pub(super) fn names(script: &Script, words: &[Word]) -> Option<Outflow> {
     let mut hosts = Vec::new();
     let mut data = Data::None;
+    let filling = words.iter().skip_while(|word| word.text != "-p").nth(1);
+    if let Some(word) = filling.filter(|word| !word.holes.is_empty()) {
+        data = data.max(of_word(script, word)).max(Data::Local);
+        hosts.extend(words.last().and_then(|word| host_of(&word.text)));
+    }
     for word in words
         .iter()
         .filter(|word| !word.text.starts_with(['-', '+', '@']))
@@ -365,6 +380,49 @@ pub(super) fn names(script: &Script, words: &[Word]) -> Option<Outflow> {
     })
 }
 
+/// Clients of services that hand a file to whoever has the code or the link.
+pub(super) fn drop_off(
+    script: &Script,
+    id: CommandId,
+    words: &[Word],
+    name: &str,
+) -> Option<Outflow> {
+    let pastes = matches!(name, "pastebinit" | "wgetpaste");
+    if matches!(name, "croc" | "wormhole") && !has(words, "send") {
+        return None;
+    }
+    let files = words
+        .iter()
+        .filter(|word| !word.text.starts_with('-') && word.text != "send")
+        .map(|word| of_path(&word.text))
+        .max();
+    let data = files.unwrap_or_default().max(of_stdin(script, id));
+    (data > Data::None).then(|| Outflow {
+        rule: "egress.drop",
+        act: "a file-sharing client",
+        hosts: Vec::new(),
+        data,
+        manner: if pastes || data > Data::Local {
+            Manner::Send
+        } else {
+            Manner::Publish
+        },
+        wary: true,
+    })
+}
+
+/// A web server for a directory, on every address of the machine.
+pub(super) const fn serve() -> Outflow {
+    Outflow {
+        rule: "egress.serve",
+        act: "a file server",
+        hosts: Vec::new(),
+        data: Data::Local,
+        manner: Manner::Tunnel,
+        wary: false,
+    }
+}
+
 /// Tunnels that open this machine to the outside.
 pub(super) fn tunnel(words: &[Word], name: &str) -> Option<Outflow> {
     let opens = match name {
@@ -380,16 +438,19 @@ pub(super) fn tunnel(words: &[Word], name: &str) -> Option<Outflow> {
         "frpc" | "gost" | "iodine" | "dnscat" | "dnscat2" => !words.is_empty(),
         _ => false,
     };
+    let hosts: Vec<String> = words
+        .iter()
+        .filter(|word| word.text.contains(':') && !word.text.starts_with("R:"))
+        .filter_map(|word| host_of(&word.text))
+        .filter(|host| standing(host) == Standing::Unknown)
+        .collect();
     // These are run by hand against one's own server as often as not.
-    let manner = if matches!(name, "bore" | "chisel" | "frpc" | "gost") {
-        Manner::Publish
-    } else {
-        Manner::Tunnel
-    };
-    opens.then(|| Outflow {
+    let own = matches!(name, "bore" | "chisel" | "frpc" | "gost") && hosts.is_empty();
+    let manner = if own { Manner::Publish } else { Manner::Tunnel };
+    opens.then_some(Outflow {
         rule: "egress.tunnel",
         act: "a tunnel",
-        hosts: Vec::new(),
+        hosts,
         data: Data::None,
         manner,
         wary: false,

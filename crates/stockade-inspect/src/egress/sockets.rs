@@ -367,3 +367,46 @@ fn beside_a_shell(script: &Script, id: CommandId) -> bool {
         })
         .any(is_interactive)
 }
+
+/// `xterm -display host:1`: a terminal on someone else's screen.
+pub(super) fn display(words: &[Word]) -> Option<Outflow> {
+    let target = words
+        .iter()
+        .skip_while(|word| word.text != "-display")
+        .nth(1)?;
+    let host = host_of(&target.text)?;
+    // `:0` is the screen in front of the user.
+    (!target.text.starts_with(':')).then(|| Outflow {
+        rule: "egress.reverse-shell",
+        act: "a terminal on another screen",
+        hosts: vec![host],
+        data: Data::None,
+        manner: Manner::Shell,
+        wary: true,
+    })
+}
+
+/// zsh's own connections.
+pub(super) fn ztcp(script: &Script, id: CommandId, words: &[Word]) -> Option<Outflow> {
+    let host = words
+        .iter()
+        .find(|word| !word.text.starts_with('-'))
+        .and_then(|word| host_of(&word.text))?;
+    let shell = super::command::is_wired(script, id);
+    Some(Outflow {
+        rule: if shell {
+            "egress.reverse-shell"
+        } else {
+            "egress.socket"
+        },
+        act: "a raw connection",
+        hosts: vec![host],
+        data: Data::None,
+        manner: if shell {
+            Manner::Shell
+        } else {
+            Manner::Contact
+        },
+        wary: shell,
+    })
+}

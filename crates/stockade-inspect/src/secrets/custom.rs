@@ -3,9 +3,17 @@
 use std::ops::Range;
 
 use super::assign::looks_random;
-use super::shape::{Alphabet, contains, is_example, is_filler, is_reference, is_uuid, kinds};
+use super::shape::{Alphabet, contains, is_example, is_filler, is_reference, is_uuid};
 use crate::finding::ThreatLevel::{self, Critical, High, Low, Medium};
 use crate::peek;
+
+mod services;
+
+pub(super) use services::in_run;
+use services::{
+    azure_client, azure_key, discord_webhook, mailchimp, new_relic, salesforce, slack_webhook,
+    teams_webhook, telegram, terraform, unseal_key,
+};
 
 /// A secret that was recognised.
 #[derive(Debug)]
@@ -45,6 +53,17 @@ pub(super) const CUSTOM: &[(&str, Recognise)] = &[
     ("/webhook/", teams_webhook),
     ("/webhookb2/", teams_webhook),
     ("00d", salesforce),
+    ("\"auth\":", docker_auth),
+    (" -u ", curl_user),
+    (" --user ", curl_user),
+    ("0q~", azure_client),
+    ("1q~", azure_client),
+    ("2q~", azure_client),
+    ("3q~", azure_client),
+    ("4q~", azure_client),
+    ("5q~", azure_client),
+    ("6q~", azure_client),
+    ("9q~", azure_client),
     ("7q~", azure_client),
     ("8q~", azure_client),
     ("://", url_password),
@@ -295,215 +314,6 @@ fn is_documentation_host(host: &[u8]) -> bool {
         || host.ends_with(b".local")
 }
 
-fn slack_webhook(text: &[u8], at: usize) -> Option<Match> {
-    let path = "hooks.slack.com/services/".len();
-    let length = rest(text, at + path)
-        .iter()
-        .take(80)
-        .take_while(|b| b.is_ascii_alphanumeric() || **b == b'/')
-        .count();
-    let key = text.get(at + path..at + path + length)?;
-    (length >= 40
-        && key.starts_with(b"T")
-        && !is_example(key)
-        && !is_filler(key.get(key.len() - 20..)?))
-    .then(|| {
-        Match::new(
-            ("secret.slack-webhook", "Slack webhook"),
-            at..at + path + length,
-            High,
-            0.9,
-        )
-    })
-}
-
-fn discord_webhook(text: &[u8], at: usize) -> Option<Match> {
-    if !contains(text.get(at.saturating_sub(24)..at)?, b"discord") {
-        return None;
-    }
-    let path = at + "/api/webhooks/".len();
-    let id = rest(text, path)
-        .iter()
-        .take(24)
-        .take_while(|b| b.is_ascii_digit())
-        .count();
-    let token = Alphabet::Base64Url.run(rest(text, path + id + 1), 100);
-    (id >= 17 && token >= 50).then(|| {
-        Match::new(
-            ("secret.discord-webhook", "Discord webhook"),
-            at..path + id + 1 + token,
-            High,
-            0.9,
-        )
-    })
-}
-
-fn teams_webhook(text: &[u8], at: usize) -> Option<Match> {
-    let host = text.get(at.saturating_sub(40)..at)?;
-    if !contains(host, b"office.com") && !contains(host, b"office365.com") {
-        return None;
-    }
-    let start = at + rest(text, at + 1).iter().position(|byte| *byte == b'/')? + 2;
-    let length = rest(text, start)
-        .iter()
-        .take(200)
-        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'@' | b'/'))
-        .count();
-    (length >= 100).then(|| {
-        Match::new(
-            ("secret.teams-webhook", "Teams webhook"),
-            start..start + length,
-            High,
-            0.9,
-        )
-    })
-}
-
-/// `digits:AA` and 33 more: what `BotFather` hands out.
-fn telegram(text: &[u8], at: usize) -> Option<Match> {
-    if !rest(text, at).starts_with(b":AA") {
-        return None;
-    }
-    let digits = text
-        .get(..at)?
-        .iter()
-        .rev()
-        .take(12)
-        .take_while(|b| b.is_ascii_digit())
-        .count();
-    let key = Alphabet::Base64Url.run(rest(text, at + 1), 60);
-    ((8..=10).contains(&digits) && (34..=36).contains(&key)).then(|| {
-        Match::new(
-            ("secret.telegram", "Telegram bot token"),
-            at - digits..at + 1 + key,
-            Critical,
-            0.9,
-        )
-    })
-}
-
-/// `AccountKey=…`, `SharedAccessKey=…`, `;Secret=…` of Azure connection strings.
-fn azure_key(text: &[u8], at: usize) -> Option<Match> {
-    let start = at
-        + rest(text, at)
-            .iter()
-            .take(24)
-            .position(|byte| *byte == b'=')?
-        + 1;
-    let length = Alphabet::Base64.run(rest(text, start), 120);
-    let key = text.get(start..start + length)?;
-    (length >= 40 && !is_filler(key) && !is_example(key)).then(|| {
-        Match::new(
-            ("secret.azure-key", "Azure key"),
-            start..start + length,
-            Critical,
-            0.95,
-        )
-    })
-}
-
-/// Three characters, a digit, `Q~` and 34 more.
-fn azure_client(text: &[u8], at: usize) -> Option<Match> {
-    let start = at.checked_sub(3)?;
-    let fits =
-        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'~' | b'-');
-    if joined(text, start)
-        || !text.get(start..at)?.iter().all(fits)
-        || rest(text, at).get(1) != Some(&b'Q')
-    {
-        return None;
-    }
-    let length = rest(text, at)
-        .iter()
-        .take(60)
-        .take_while(|byte| fits(byte))
-        .count();
-    (34..=40).contains(&length).then(|| {
-        Match::new(
-            ("secret.azure-client", "Azure client secret"),
-            start..at + length,
-            Critical,
-            0.95,
-        )
-    })
-}
-
-fn terraform(text: &[u8], at: usize) -> Option<Match> {
-    let before = text
-        .get(..at)?
-        .iter()
-        .rev()
-        .take(20)
-        .take_while(|b| b.is_ascii_alphanumeric())
-        .count();
-    let start = at + ".atlasv1.".len();
-    let after = Alphabet::Base64Url.run(rest(text, start), 100);
-    (before == 14 && after >= 55).then(|| {
-        Match::new(
-            ("secret.terraform", "Terraform Cloud token"),
-            at - before..start + after,
-            Critical,
-            0.95,
-        )
-    })
-}
-
-fn mailchimp(text: &[u8], at: usize) -> Option<Match> {
-    let hex = text
-        .get(..at)?
-        .iter()
-        .rev()
-        .take(34)
-        .take_while(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-        .count();
-    let digits = rest(text, at + 3)
-        .iter()
-        .take(3)
-        .take_while(|b| b.is_ascii_digit())
-        .count();
-    (hex == 32 && (1..=2).contains(&digits) && !joined(text, at - 32)).then(|| {
-        Match::new(
-            ("secret.mailchimp", "Mailchimp key"),
-            at - hex..at + 3 + digits,
-            Critical,
-            0.9,
-        )
-    })
-}
-
-fn new_relic(text: &[u8], at: usize) -> Option<Match> {
-    let hex = text
-        .get(..at)?
-        .iter()
-        .rev()
-        .take(40)
-        .take_while(|b| b.is_ascii_hexdigit())
-        .count();
-    let key = text.get(at.checked_sub(hex)?..at)?;
-    (hex == 36 && rest(text, at).starts_with(b"NRAL") && !is_filler(key)).then(|| {
-        Match::new(
-            ("secret.newrelic", "New Relic licence key"),
-            at - hex..at + 4,
-            High,
-            0.9,
-        )
-    })
-}
-
-fn salesforce(text: &[u8], at: usize) -> Option<Match> {
-    let org = Alphabet::Alnum.run(rest(text, at), 20);
-    let after = rest(text, at + org).strip_prefix(b"!")?;
-    let key = Alphabet::Dotted.run(after, 200);
-    ((15..=18).contains(&org) && key >= 80).then(|| {
-        Match::new(
-            ("secret.salesforce", "Salesforce token"),
-            at..at + org + 1 + key,
-            Critical,
-            0.9,
-        )
-    })
-}
-
 /// Hashes of passwords as crypt(5) writes them.
 fn crypt_hash(text: &[u8], at: usize) -> Option<Match> {
     let length = rest(text, at)
@@ -698,74 +508,71 @@ fn last_argument(text: &[u8], at: usize) -> Option<Match> {
     })
 }
 
-/// `Unseal Key 1: …` and `vault operator unseal …`.
-fn unseal_key(text: &[u8], at: usize) -> Option<Match> {
-    let line = rest(text, at);
-    let line = line.get(
-        ..line
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .unwrap_or(line.len())
-            .min(120),
-    )?;
-    let word = line
-        .rsplit(|byte| matches!(byte, b' ' | b':' | b'=' | b'"'))
-        .find(|word| word.len() >= 40)?;
-    let start = at + (word.as_ptr() as usize - line.as_ptr() as usize);
-    (word.iter().all(|byte| Alphabet::Base64.has(*byte)) && kinds(word) >= 3).then(|| {
+/// `"auth": "…"` of Docker's configuration: base64 of `user:password`.
+fn docker_auth(text: &[u8], at: usize) -> Option<Match> {
+    let from = at + "\"auth\":".len();
+    let quote = rest(text, from).iter().take(4).position(|b| *b == b'"')?;
+    let start = from + quote + 1;
+    let length = Alphabet::Base64.run(rest(text, start), 512);
+    let decoded = peek::base64(text.get(start..start + length)?)?;
+    let (user, password) = decoded.split_at_checked(decoded.iter().position(|b| *b == b':')?)?;
+    let printable = decoded.iter().all(u8::is_ascii_graphic);
+    (printable && !user.is_empty() && password.len() >= 5 && !is_example(password)).then(|| {
         Match::new(
-            ("secret.vault", "Vault unseal key"),
-            start..start + word.len(),
+            ("secret.docker", "registry password"),
+            start..start + length,
             Critical,
             0.9,
         )
     })
 }
 
-/// Tokens without a prefix, told by the structure of a long run of digits and letters.
-pub(super) fn in_run(text: &[u8], run: Range<usize>) -> Option<Match> {
-    let bytes = text.get(run.clone())?;
-    if bytes.len() == 84
-        && bytes.get(76..80) == Some(b"AZDO")
-        && bytes.iter().all(u8::is_ascii_alphanumeric)
-    {
-        return Some(Match::new(
-            ("secret.azure-devops", "Azure DevOps token"),
-            run,
-            Critical,
-            0.95,
-        ));
-    }
-    if bytes.len() == 34
-        && bytes.starts_with(b"SK")
-        && bytes
-            .iter()
-            .skip(2)
-            .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-    {
-        return Some(Match::new(("secret.twilio", "Twilio key"), run, High, 0.85));
-    }
-    discord_token(text, &run)
-}
-
-/// Three parts: the base64 of a numeric id, a timestamp, a signature.
-fn discord_token(text: &[u8], run: &Range<usize>) -> Option<Match> {
-    let id = text.get(run.clone())?;
-    if !(23..=28).contains(&id.len())
-        || !matches!(id.first(), Some(b'M' | b'N' | b'O'))
-        || text.get(run.end) != Some(&b'.')
-    {
+/// `curl -u name:password`.
+fn curl_user(text: &[u8], at: usize) -> Option<Match> {
+    let line = text.get(at.saturating_sub(200)..at)?;
+    let line = line.rsplit(|byte| *byte == b'\n').next()?;
+    if !contains(line, b"curl") && !contains(line, b"http") {
         return None;
     }
-    let stamp = Alphabet::Base64Url.run(rest(text, run.end + 1), 10);
-    let after = rest(text, run.end + 1 + stamp).strip_prefix(b".")?;
-    let signature = Alphabet::Base64Url.run(after, 60);
-    (stamp == 6 && (27..=40).contains(&signature)).then(|| {
+    let after = rest(text, at + 3);
+    let gap = after.iter().position(|byte| *byte == b' ')? + 1;
+    let value = after.get(gap..)?;
+    let quote = usize::from(matches!(value.first(), Some(b'"' | b'\'')));
+    let value = value.get(quote..)?;
+    let length = value
+        .iter()
+        .take(160)
+        .take_while(|b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\''))
+        .count();
+    let value = value.get(..length)?;
+    let colon = value.iter().position(|byte| *byte == b':')?;
+    let password = value.get(colon + 1..)?;
+    let start = at + 3 + gap + quote + colon + 1;
+    let placeholder = [
+        &b"pass"[..],
+        b"password",
+        b"passwd",
+        b"secret",
+        b"token",
+        b"pwd",
+        b"key",
+    ]
+    .iter()
+    .any(|word| password.eq_ignore_ascii_case(word))
+        || contains(&password.to_ascii_lowercase(), b"password")
+        || contains(&password.to_ascii_lowercase(), b"token");
+    let real = password.len() >= 4
+        && !placeholder
+        && !is_reference(password)
+        && !is_example(password)
+        && !is_filler(password)
+        && !contains(value, b"://");
+    real.then(|| {
         Match::new(
-            ("secret.discord", "Discord bot token"),
-            run.start..run.end + 2 + stamp + signature,
-            Critical,
-            0.9,
+            ("secret.basic-auth", "password"),
+            start..start + password.len(),
+            High,
+            0.75,
         )
     })
 }
