@@ -16,13 +16,15 @@ SHAREDIR = $(DESTDIR)$(PREFIX)/share
 LIBEXECDIR = $(DESTDIR)$(PREFIX)/libexec
 
 FUZZ_SECONDS ?= 60
+CORPORA ?=
 
-.PHONY: help lint test bench release install uninstall fuzz
+.PHONY: help lint test bench detection release install uninstall fuzz
 
 help:
 	@echo 'make lint     formatting, clippy, documentation, other targets'
 	@echo 'make test     installs what the tests need (as root), then runs all of them'
 	@echo 'make bench    start-up and planning, side by side with the alternatives'
+	@echo 'make detection  docs/detection.md from labelled text in CORPORA (a directory; not in the tree)'
 	@echo 'make release  the static program and helper: $(PROGRAM)'
 	@echo 'make install  program, helper, manual and completions below PREFIX ($(PREFIX)), with DESTDIR'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) each; needs nightly and cargo-fuzz'
@@ -41,6 +43,9 @@ bench: release
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench startup
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
 	$(CARGO) bench -p stockade-policy --bench parse
+
+detection:
+	scripts/detection "$(CORPORA)"
 
 release:
 	scripts/add-target $(STATIC)

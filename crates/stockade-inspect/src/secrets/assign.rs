@@ -481,7 +481,7 @@ impl Context<'_> {
             || !value.is_ascii()
             || is_about_passwords(&lower)
             || is_location(value)
-            || matches!(value.last(), Some(b':' | b'?' | b'.'))
+            || matches!(value.last(), Some(b':' | b'?' | b'.')) && kinds(value) < 4
             || matches!(
                 value.first(),
                 Some(b'#' | b'.' | b'-' | b'/' | b'%' | b'*' | b'@' | b'=' | b':' | b'(')

@@ -145,7 +145,9 @@ fn recognise(token: &Token, text: &[u8], at: usize) -> Option<Match> {
 }
 
 fn is_random(body: &[u8]) -> bool {
-    body.iter().any(u8::is_ascii_digit) && shape::entropy(body) >= 2.6
+    let digits = body.iter().any(u8::is_ascii_digit) && shape::entropy(body) >= 2.6;
+    let letters = body.len() >= 24 && shape::entropy(body) >= 3.5 && !shape::is_wordy(body);
+    digits || letters
 }
 
 fn assigned(found: assign::Assigned) -> Match {

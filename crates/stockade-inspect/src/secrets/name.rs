@@ -67,6 +67,8 @@ fn part_promise(part: &str, before: Option<&str>) -> Option<Promise> {
         return Some(Promise::Password);
     }
     if TOKENS.iter().any(|word| part.ends_with(word))
+        || part.ends_with("secret")
+        || part.ends_with("token")
         || matches!(
             part,
             "token" | "secret" | "secrets" | "credential" | "credentials" | "authorization"
