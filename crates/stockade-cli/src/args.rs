@@ -14,6 +14,7 @@ use clap::builder::Styles;
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use crate::commands::inspect::InspectArgs;
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::RunArgs;
 
@@ -68,6 +69,7 @@ pub(crate) enum Command {
     #[cfg(feature = "verify")]
     Verify(Box<VerifyArgs>),
     Doctor(DoctorArgs),
+    Inspect(InspectArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

@@ -3,6 +3,7 @@
 mod completions;
 mod doctor;
 mod explain;
+pub(crate) mod inspect;
 mod man;
 mod policy;
 mod run;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
         Command::Policy(args) => policy::run(args.command),
         Command::Run(args) => run::run(&args),
         #[cfg(feature = "verify")]
@@ -59,6 +61,7 @@ impl Command {
             Self::Completions(args) => args.output,
             Self::Doctor(args) => args.output,
             Self::Explain(args) => args.output,
+            Self::Inspect(args) => args.output,
             Self::Man(args) => args.output,
             Self::Policy(args) => match &args.command {
                 PolicyCommand::Check(args) => args.output,

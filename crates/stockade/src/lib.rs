@@ -61,7 +61,7 @@ pub use sandbox::{Child, Command, Finished, Output, RunError, Sandbox, Stdio};
 pub use stockade_linux::helper;
 pub use stockade_policy as policy;
 #[cfg(target_os = "linux")]
-pub use supervise::{Foreground, run_in_foreground};
+pub use supervise::{Foreground, Stream, Tap, run_in_foreground};
 
 /// The library example of the README must compile.
 #[cfg(all(doctest, target_os = "linux"))]

@@ -10,6 +10,7 @@ mod basics;
 mod context;
 mod doctor;
 mod explain;
+mod inspect;
 mod policy;
 mod run;
 mod tiers;

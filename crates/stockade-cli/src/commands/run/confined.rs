@@ -5,7 +5,10 @@ use std::io::{IsTerminal, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use stockade::{DenialRecord, Ending, ExecPlan, Finished, Foreground, PlanError, RunError, Spec};
+use serde::Serialize;
+use stockade::{
+    DenialRecord, Ending, ExecPlan, Finished, Foreground, PlanError, Report, RunError, Spec, Tap,
+};
 use stockade_linux::{SpawnError, Stage};
 use stockade_policy::profile::Profile;
 
@@ -15,6 +18,7 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::resolve::Place;
 
+use super::inspection::{Inspection, Inspector};
 use super::plan_text;
 
 pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Exit, Failure> {
@@ -45,8 +49,10 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         .map(|name| create(place, name))
         .transpose()?;
     super::warn(args, &plan.warnings);
+    let inspector = args.inspect.then(Inspector::new);
     let launch = Foreground {
         keep: passed_descriptors(&args.policy.pass_fd)?,
+        tap: inspector.as_ref().map(|inspector| inspector as &dyn Tap),
     };
     let finished = match stockade::run_in_foreground(plan, &launch) {
         Err(RunError::Spawn(error)) => {
@@ -57,10 +63,14 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         }
         finished => finished.map_err(run_failure)?,
     };
+    let inspection = inspector.map(Inspector::finish);
     if let Some(file) = &mut report_file {
-        write_report(file, &finished)?;
+        write_report(file, &finished, inspection.as_ref())?;
     }
     tell(args, &finished);
+    if let Some(inspection) = inspection.filter(|_| !args.quiet) {
+        inspection.tell(Format::of(args.output.json));
+    }
     Ok(exit_of(&finished))
 }
 
@@ -72,8 +82,23 @@ fn create(place: &Place, name: &Path) -> Result<File, Failure> {
     })
 }
 
-fn write_report(file: &mut File, finished: &Finished) -> Result<(), Failure> {
-    let written = serde_json::to_vec_pretty(&finished.report)
+fn write_report(
+    file: &mut File,
+    finished: &Finished,
+    inspection: Option<&Inspection>,
+) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        #[serde(flatten)]
+        report: &'a Report,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        inspection: Option<&'a Inspection>,
+    }
+    let document = Document {
+        report: &finished.report,
+        inspection,
+    };
+    let written = serde_json::to_vec_pretty(&document)
         .map_err(std::io::Error::from)
         .and_then(|text| file.write_all(&text))
         .and_then(|()| file.write_all(b"\n"));
