@@ -19,7 +19,7 @@ use self::terminal::Screen;
 
 /// What the launcher of a foreground command passes on.
 #[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
-pub struct Foreground {
+pub struct Foreground<'a> {
     /// Descriptors that the command keeps, with their numbers there.
     pub keep: Vec<(OwnedFd, i32)>,
     /// Who is shown what the command prints.
@@ -50,7 +50,6 @@ pub enum Stream {
 impl fmt::Debug for Foreground<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Foreground")
-            .field("helper", &self.helper)
             .field("keep", &self.keep)
             .field("tap", &self.tap.is_some())
             .finish()
@@ -86,7 +85,7 @@ mod signal {
 ///
 /// # Errors
 /// If the command could not be started or waited for.
-pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground) -> Result<Finished, RunError> {
+pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground<'_>) -> Result<Finished, RunError> {
     let caught: Vec<i32> = FORWARDED
         .iter()
         .copied()
