@@ -8,6 +8,7 @@
 mod bad_input;
 mod basics;
 mod context;
+mod crowd;
 mod doctor;
 mod explain;
 mod inspect;
