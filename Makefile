@@ -47,6 +47,7 @@ test:
 
 bench: release
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench startup
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench steady
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
 	$(CARGO) bench -p stockade --bench plan
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench verify

@@ -15,7 +15,7 @@ use stockade_linux::LinuxPlan;
 use crate::context::{Context, Ran, STOCKADE, has};
 use crate::doctor::FILTERED;
 
-/// Runs the program where `unshare(2)` is refused.
+/// Runs the program where new user namespaces are refused.
 fn refused(context: &Context, args: &[&str]) -> Ran {
     let mut words = vec!["python3", "-c", FILTERED, "0", "unshare:1", STOCKADE];
     words.extend(args);
