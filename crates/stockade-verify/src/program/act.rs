@@ -1,7 +1,7 @@
 //! What each action of the tables means for the verdict.
 
 use super::api::{Dialect, Entry};
-use super::judge::{Judge, argument};
+use super::judge::{Judge, argument, is_foreign, is_loose};
 use super::run::option;
 use super::value::{Args, Kind, Taint, Value};
 use crate::files::{Deletion, Writing};
@@ -133,8 +133,7 @@ impl Judge<'_> {
                         format!("runs {given}, which was downloaded"),
                     );
                 }
-                let loose = ["/tmp/", "/var/tmp/", "/dev/shm/"];
-                if loose.iter().any(|place| given.starts_with(place)) {
+                if is_loose(given) {
                     self.findings.add(
                         Rule::CodeDynamic,
                         span,
@@ -270,6 +269,24 @@ impl Judge<'_> {
             }
             "duplicate" => {
                 self.seen.duplicates.get_or_insert(span);
+                result
+            }
+            "setenv" => {
+                self.item_set(
+                    &Value::api("os.environ"),
+                    arg.unwrap_or(&Value::UNKNOWN),
+                    span,
+                );
+                result
+            }
+            "archive" => {
+                if let Some(source) = second.and_then(Value::as_text)
+                    && is_foreign(&Place::new(source))
+                {
+                    let name = format!("{given}.zip");
+                    self.archived.insert(given.into());
+                    self.archived.insert(name.into());
+                }
                 result
             }
             "stop-all" => {

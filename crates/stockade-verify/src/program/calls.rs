@@ -238,7 +238,15 @@ impl Eval<'_, '_> {
                 };
                 self.enter(&Rc::clone(function), &args);
             }
+            ("onmessage" | "ondata", Kind::Function(function)) => {
+                let args = Args {
+                    positional: vec![Value::unknown(Taint::SOCKET); function.params.len()],
+                    named: Vec::new(),
+                };
+                self.enter(&Rc::clone(function), &args);
+            }
             ("src" | "href" | "location", _) => self.judge.navigates(value, span),
+            (_, Kind::Function(_)) => self.enter_if_function(value),
             _ => {}
         }
     }

@@ -115,7 +115,11 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             Stmt::Import { name, path, span } => {
                 self.judge.import(path, *span);
-                self.bind(name.clone(), Value::api(path.clone()));
+                let path = match &**path {
+                    "fs.promises" | "fs/promises" => "fs".into(),
+                    _ => path.clone(),
+                };
+                self.bind(name.clone(), Value::api(path));
             }
             Stmt::ImportAll { path, span } => {
                 self.judge.import(path, *span);
@@ -240,7 +244,7 @@ impl<'j, 'a> Eval<'j, 'a> {
             Target::Index(base, index) => {
                 let base_value = self.expr(base);
                 let index = self.expr(index);
-                self.judge.item_set(&base_value, &index, &value, base.span);
+                self.judge.item_set(&base_value, &index, base.span);
                 if let ExprKind::Name(name) = &base.kind {
                     self.set_item(name, &base_value, index, value);
                 }

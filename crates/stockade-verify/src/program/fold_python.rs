@@ -115,6 +115,21 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             Value::partial(&Value::api("operator.attrgetter()"), vec![first?.clone()])
         }
         "operator.attrgetter()" => lookup(eval, args.positional.get(1)?, text?, span),
+        "staticmethod" | "classmethod" => first?.clone(),
+        "functools.reduce" | "reduce" => {
+            let function = first?.clone();
+            let mut items = elements(args.positional.get(1)?)?.into_iter().take(1024);
+            let start = args.positional.get(2).cloned();
+            let mut whole = start.or_else(|| items.next())?;
+            for item in items {
+                let args = Args {
+                    positional: vec![whole, item],
+                    named: Vec::new(),
+                };
+                whole = eval.invoke(&function, &args, span, &[]);
+            }
+            whole
+        }
         "functools.partial" => {
             let (callee, rest) = args.positional.split_first()?;
             Value::partial(callee, rest.to_vec())
@@ -310,6 +325,10 @@ pub(crate) fn method(
                     Some(join_path(&parts))
                 }
                 "expanduser" | "resolve" | "absolute" | "as_posix" => Some(base.clone()),
+                "rglob" | "iterdir" | "glob" => {
+                    let below = join_path(&[base.clone(), Value::text(UNKNOWN.to_string())]);
+                    Some(Value::list(vec![below]))
+                }
                 _ => None,
             }
         }

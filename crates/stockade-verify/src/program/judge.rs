@@ -34,6 +34,8 @@ pub(crate) struct Judge<'a> {
     /// Files that received what was downloaded.
     pub(super) downloaded: HashSet<Text>,
     pub(super) reported_modules: HashSet<Text>,
+    /// Archives that hold files which are not the program's own.
+    pub(super) archived: HashSet<Text>,
     /// Files that were made executable.
     pub(super) executable: HashSet<Text>,
 }
@@ -48,6 +50,7 @@ pub(super) struct Seen {
     pub(super) listens: bool,
     /// Ports that were tried.
     pub(super) ports: HashSet<i64>,
+    pub(super) hosts: HashSet<String>,
     /// The clipboard is read; it is written.
     pub(super) pastes: Option<Span>,
     pub(super) copies: bool,
@@ -71,6 +74,7 @@ impl<'a> Judge<'a> {
             downloaded: HashSet::new(),
             reported_modules: HashSet::new(),
             executable: HashSet::new(),
+            archived: HashSet::new(),
         }
     }
 
@@ -251,6 +255,10 @@ impl<'a> Judge<'a> {
         };
         if library.ends_with(')') {
             self.sql(callee, name, args, span);
+            let sends = ["send", "upload", "post", "put_", "publish"];
+            if sends.iter().any(|verb| name.starts_with(verb)) {
+                self.sends(path, args, span);
+            }
         }
         let cloud = [
             "boto3.",
@@ -364,7 +372,7 @@ impl<'a> Judge<'a> {
             if upper.starts_with("DROP ") || upper.starts_with("TRUNCATE ") {
                 let base_known = base.taint.has(Taint::PARAM);
                 let reason = "drops or empties tables";
-                if base_known || self.function_depth > 0 {
+                if base_known || self.function_depth > 0 && !self.brief {
                     self.findings.warn(Rule::DestroyData, span, reason);
                 } else {
                     self.findings.add(Rule::DestroyData, span, reason);
@@ -417,9 +425,13 @@ impl<'a> Judge<'a> {
     /// Methods of an open file.
     fn handle(&mut self, path: &Text, name: &str, args: &Args, span: Span) -> Value {
         match name {
-            "write" | "writelines" | "Write" | "WriteString" | "end" => {
+            "write" | "writelines" | "Write" | "WriteString" | "end" | "add" => {
                 let taint = args.taint();
-                self.encrypts(&Place::new(path), taint, span);
+                self.encrypts(path, taint, span);
+                let source = args.first().and_then(Value::as_text).map(Place::new);
+                if source.is_some_and(|place| is_foreign(&place)) {
+                    self.archived.insert(path.clone());
+                }
                 if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
                     self.downloaded.insert(path.clone());
                 }
@@ -429,8 +441,11 @@ impl<'a> Judge<'a> {
                 let place = Place::new(path);
                 let secret = place.is(crate::paths::Kind::Credential) && !path.ends_with(".pub");
                 let mut own = if secret { Taint::SECRET } else { Taint::NONE };
-                if is_foreign(&place) {
+                if is_foreign(&place) || self.archived.contains(path) {
                     own |= Taint::FOREIGN;
+                }
+                if is_loose(path) {
+                    own |= Taint::LOOSE;
                 }
                 Value::unknown(Taint::FILE | own)
             }
@@ -487,12 +502,11 @@ impl<'a> Judge<'a> {
     }
 
     /// `os.environ["LD_PRELOAD"] = …`
-    pub(crate) fn item_set(&mut self, base: &Value, index: &Value, value: &Value, span: Span) {
+    pub(crate) fn item_set(&mut self, base: &Value, index: &Value, span: Span) {
         let environment = matches!(base.as_api(), Some("os.environ" | "process.env"));
         if let (true, Some("LD_PRELOAD" | "DYLD_INSERT_LIBRARIES" | "LD_AUDIT")) =
             (environment, index.exact())
         {
-            let _ = value;
             self.findings.add(
                 Rule::ProcessTamper,
                 span,
@@ -525,8 +539,11 @@ impl<'a> Judge<'a> {
 
     pub(super) fn read(&mut self, place: &Place, span: Span, mut result: Value) -> Value {
         result.taint |= Taint::FILE;
-        if is_foreign(place) {
+        if is_foreign(place) || self.archived.contains(place.path.as_str()) {
             result.taint |= Taint::FOREIGN;
+        }
+        if is_loose(&place.path) {
+            result.taint |= Taint::LOOSE;
         }
         if self.files().read(place, span, self.findings) {
             result.taint |= Taint::SECRET;
@@ -543,17 +560,18 @@ impl<'a> Judge<'a> {
         span: Span,
     ) {
         self.files().write(place, how, span, self.findings);
-        self.encrypts(place, taint, span);
+        self.encrypts(path, taint, span);
         if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
             self.downloaded.insert(path.into());
         }
     }
 
     /// Encrypted content written over files of the user or the system, many or one.
-    fn encrypts(&mut self, place: &Place, taint: Taint, span: Span) {
+    fn encrypts(&mut self, path: &str, taint: Taint, span: Span) {
+        let place = Place::new(path);
         let theirs = matches!(place.root, Root::Home | Root::Absolute)
             && !place.within(&self.analysis.verifier.allowed_paths);
-        if taint.has(Taint::ENCRYPTED) && theirs && place.path.contains(UNKNOWN) {
+        if taint.has(Taint::ENCRYPTED) && theirs && path.contains(UNKNOWN) {
             let reason = "replaces files by encrypted ones";
             self.findings.add(Rule::DestroyFiles, span, reason);
         }
@@ -609,8 +627,10 @@ impl<'a> Judge<'a> {
         self.seen.connects.get_or_insert(span);
         if let Some([_, port, ..]) = address.and_then(Value::as_list) {
             self.seen.ports.extend(port.as_int());
-            if port.taint.has(Taint::SERIES) || self.seen.ports.len() > 10 {
-                let reason = "tries one port after the other";
+            self.seen.hosts.extend(host.clone());
+            let many = self.seen.ports.len() > 10 || self.seen.hosts.len() > 10;
+            if port.taint.has(Taint::SERIES) || many {
+                let reason = "tries one address after the other";
                 self.findings.add(Rule::SystemSurvey, span, reason);
             }
         }
@@ -644,8 +664,15 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// A place where anyone may put a file.
+pub(super) fn is_loose(path: &str) -> bool {
+    ["/tmp/", "/var/tmp/", "/dev/shm/"]
+        .iter()
+        .any(|place| path.starts_with(place))
+}
+
 /// A file of the system or the user, not the program's own.
-fn is_foreign(place: &Place) -> bool {
+pub(super) fn is_foreign(place: &Place) -> bool {
     let system = ["/etc/", "/var/", "/home/"]
         .iter()
         .any(|directory| place.path.starts_with(directory));

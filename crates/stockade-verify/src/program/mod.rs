@@ -31,6 +31,7 @@ use crate::result::Span;
 use crate::rule::Rule;
 
 use api::Dialect;
+pub(crate) use payload::recognise;
 
 /// Judges a program; where its comments are.
 pub(crate) fn judge(

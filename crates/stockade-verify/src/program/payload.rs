@@ -61,6 +61,22 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
     {
         return Some((Rule::DownloadRun, "a command that runs what it downloads"));
     }
+    let asked = ["$_get", "$_post", "$_request", "$_cookie"];
+    let runs = [
+        "system(",
+        "exec(",
+        "passthru(",
+        "eval(",
+        "assert(",
+        "popen(",
+        "`",
+    ];
+    if has("<?") && asked.iter().any(|part| has(part)) && runs.iter().any(|part| has(part)) {
+        return Some((
+            Rule::ReverseShell,
+            "a page that runs what its visitors send",
+        ));
+    }
     if has("!!python/object/apply") || has("!!python/object/new") {
         return Some((
             Rule::Deserialize,

@@ -315,7 +315,7 @@ impl Judge<'_> {
             );
         } else {
             let reason = format!("`{path}` runs text as code");
-            let certain = self.brief && !taint.has(Taint::FILE);
+            let certain = self.brief && !taint.has(Taint::FILE) || taint.has(Taint::LOOSE);
             self.findings
                 .weigh(certain, Rule::CodeDynamic, span, reason);
         }

@@ -133,6 +133,10 @@ impl Judge<'_> {
         let elsewhere = value.as_text().is_some_and(|text| {
             text.starts_with("http://") || text.starts_with("https://") || text.starts_with("//")
         });
+        if value.taint.has(Taint::DECODED) && value.exact().is_some() {
+            let reason = "goes to an address that was hidden";
+            self.findings.add(Rule::CodeHidden, span, reason);
+        }
         if elsewhere && value.taint.has(Taint::SECRET) {
             let reason = "sends credentials out in an address";
             self.findings.add(Rule::Exfiltration, span, reason);

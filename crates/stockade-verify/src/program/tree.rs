@@ -16,7 +16,7 @@ pub(crate) fn parse(language: &Language, text: &str) -> Option<Tree> {
     parser.set_language(language).ok()?;
     let begun = Instant::now();
     // Ordinary code parses at megabytes a second; recovery from garbage may not end.
-    let most = Duration::from_millis(2_000 + u64::try_from(text.len() / 500).unwrap_or(u64::MAX));
+    let most = Duration::from_millis(1_000 + u64::try_from(text.len() / 1_000).unwrap_or(u64::MAX));
     let mut stop = |_: &ParseState| {
         if begun.elapsed() > most {
             ControlFlow::Break(())

@@ -42,6 +42,8 @@ impl Taint {
     pub(crate) const FOREIGN: Self = Self(1 << 12);
     /// Text put together from numbers or read backwards.
     pub(crate) const SPELLED: Self = Self(1 << 13);
+    /// The content of a file in a place where anyone may put one.
+    pub(crate) const LOOSE: Self = Self(1 << 15);
     /// One number after the other.
     pub(crate) const SERIES: Self = Self(1 << 14);
 

@@ -1,6 +1,6 @@
 //! What was downloaded or decoded, and then runs.
 
-use stockade_shell::{Command, CommandId, Place, is_shell};
+use stockade_shell::{Command, CommandId, Place, RedirectOp, is_shell};
 
 use super::programs::Group;
 use super::{Judge, has, operands, value_of};
@@ -33,7 +33,7 @@ pub(super) fn interprets_stdin(name: &str, command: &Command) -> bool {
     match stem {
         "python" | "perl" | "ruby" | "node" | "php" | "lua" | "pypy" | "tclsh" | "osascript"
         | "deno" | "bun" => bare && !has(args, "cemVvh", &["version", "eval", "help", "print"]),
-        "source" | "" => operand.is_some_and(|word| word.text == "/dev/stdin"),
+        "source" | "" | "." => operand.is_some_and(|word| word.text == "/dev/stdin"),
         _ => false,
     }
 }
@@ -78,7 +78,11 @@ impl Judge<'_> {
 
     /// A pipeline that ends in an interpreter.
     fn runs_input(&mut self, id: CommandId, name: &str, command: &Command) -> bool {
-        let upstream = self.script.upstream(id);
+        let mut upstream = self.script.upstream(id);
+        let here = command.redirects.iter();
+        let here = here.filter(|redirect| redirect.op == RedirectOp::HereString);
+        let here = here.flat_map(|redirect| redirect.target.substitutions());
+        upstream.extend(here.flatten());
         if let Some(source) = upstream.iter().find(|other| self.fetches(**other)) {
             let from = self.script.commands[*source].name().unwrap_or_default();
             if PIPES.contains(&from) {

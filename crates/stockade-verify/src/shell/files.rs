@@ -4,7 +4,7 @@ use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, Word};
 
 use super::{Judge, has, operands, value_of};
 use crate::files::{Deletion, Files, Speaker, Writing};
-use crate::paths::{Kind, Place};
+use crate::paths::{Kind, Place, Root};
 use crate::result::Span;
 use crate::rule::Rule;
 
@@ -157,6 +157,11 @@ impl Judge<'_> {
             // `rm -f /`: not a tree, but nobody writes it meaning something harmless.
             let root = force && word.text == "/";
             let how = if root { Deletion::ForcedTree } else { how };
+            let climbs = !word.text.starts_with("..") && self.place(&word.text).root == Root::Above;
+            if recursive && climbs && !word.text.starts_with('$') {
+                let reason = format!("deletes {}, which climbs out of a directory", word.text);
+                self.add(Rule::FileDelete, command.span, reason);
+            }
             if recursive && self.is_root_if_unset(word) {
                 let reason = format!("deletes {}: everything, if nobody set it", word.text);
                 self.add(Rule::FileDelete, command.span, reason);
@@ -317,6 +322,12 @@ impl Judge<'_> {
 
     fn sed(&mut self, command: &Command) {
         let args = command.args();
+        // `1e command`: sed runs it.
+        let script = operands(args).next().map_or("", |word| word.text.as_str());
+        let rest = script.trim_start_matches(|c: char| c.is_ascii_digit() || c == '$');
+        if let Some(run) = rest.strip_prefix("e ") {
+            self.analysis.command_text(run, command.span, self.findings);
+        }
         if has(args, "i", &["in-place"]) {
             for word in operands(args).skip(1) {
                 self.write_at(&word.text, Writing::Append, command.span);

@@ -14,7 +14,8 @@ const MOST: usize = 256;
 
 impl Judge<'_> {
     pub(super) fn mentions(&mut self, name: &str, command: &Command) {
-        let reader = !Group::NotReaders.has(name) || name == "scp";
+        let copies = command.args().first().is_some_and(|word| word.text == "cp");
+        let reader = !Group::NotReaders.has(name) || name == "scp" || copies;
         let shower = Group::Showers.has(name);
         let listed = match &command.stdin {
             Stdin::Text(text) if matches!(name, "xargs" | "cpio" | "tar" | "pax") => {
@@ -24,6 +25,11 @@ impl Judge<'_> {
         };
         let words = command.args().iter().map(|word| word.text.as_str());
         for text in words.chain(listed.split_whitespace()).take(MOST) {
+            if text.contains("<?")
+                && let Some((rule, what)) = crate::program::recognise(text)
+            {
+                return self.add(rule, command.span, format!("writes {what}"));
+            }
             for candidate in candidates(text) {
                 if (reader || text.contains("file:///")) && self.read_at(candidate, command.span) {
                     return;

@@ -60,15 +60,10 @@ impl Judge<'_> {
                 format!("a command made by brace expansion: `{written}`"),
             );
         }
+        let split = command.args().iter().any(|arg| arg.span == word.span);
         if written.contains("${IFS}")
             || written.contains("$IFS")
-            || command.args().iter().any(|arg| {
-                arg.span == word.span
-                    && self
-                        .source
-                        .get(arg.span.start..arg.span.end)
-                        .is_some_and(|text| text.contains("IFS"))
-            })
+            || split && written.contains("IFS")
         {
             return self.add(
                 Rule::ObfuscatedCommand,

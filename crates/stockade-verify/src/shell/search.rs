@@ -103,7 +103,15 @@ impl Judge<'_> {
             let wide = place.is(Kind::System) || place.is_home();
             if filtered && wide && place.path != "/var/log" {
                 let reason = format!("deletes files all over {}", start.text);
-                self.warn(Rule::FileDelete, command.span, reason);
+                let named = |word: &Word| {
+                    let text = word.text.as_str();
+                    ["-name", "-iname", "-path", "-regex", "-empty", "-xtype"].contains(&text)
+                };
+                if command.args().iter().any(named) {
+                    self.warn(Rule::FileDelete, command.span, reason);
+                } else {
+                    self.add(Rule::DestroyFiles, command.span, reason);
+                }
             } else {
                 self.delete_at(&start.text, how, command.span);
             }

@@ -73,6 +73,25 @@ impl Judge<'_> {
         if everything || broad {
             return self.add(Rule::SystemStop, command.span, "stops every process it may");
         }
+        let inner: Vec<_> = args
+            .iter()
+            .flat_map(Word::substitutions)
+            .flatten()
+            .collect();
+        let runs = |program: &str| {
+            let mut names = inner.iter().map(|id| self.script.commands[*id].name());
+            names.any(|name| name == Some(program))
+        };
+        if name == "kill" && runs("ps") && !runs("grep") && !runs("pgrep") && !runs("head") {
+            let selects = |word: &Word| word.text.starts_with("-C") || word.text.contains('/');
+            let chosen = inner
+                .iter()
+                .flat_map(|id| self.script.commands[*id].args())
+                .any(selects);
+            if !chosen {
+                return self.add(Rule::SystemStop, command.span, "stops every process it may");
+            }
+        }
         let names = operands(args).map(|word| word.text.trim_matches(['^', '$']).to_owned());
         let inner = args.iter().flat_map(Word::substitutions).flatten();
         let inner = inner.flat_map(|other| self.script.commands[other].args());
