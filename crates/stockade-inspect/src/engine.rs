@@ -87,9 +87,7 @@ impl Engine {
     ) {
         let first = findings.len();
         // Only injection reads the normalised text; the others need it if something was hidden.
-        let plain = !self.kinds.injection
-            && view.text().is_ascii()
-            && memchr::memchr(0x1b, view.text()).is_none();
+        let plain = !self.kinds.injection && normalize::hides_nothing(view.text());
         let (normal, hidden) = if plain {
             (view.clone_borrowed(), Vec::new())
         } else {

@@ -1,5 +1,7 @@
 //! Signals that stand where a person does not see them: comments, hidden elements.
 
+use std::ops::Range;
+
 use super::matcher::Signal;
 use super::rules::{Rule, Theme};
 
@@ -10,21 +12,28 @@ static CONCEALED: Rule = Rule {
     steps: &[],
 };
 
-/// How far before a signal the markup that hides it may stand.
+/// How long a hidden stretch is looked at.
 const REACH: usize = 800;
 
 /// Adds a signal for each one that stands in hidden markup.
 pub(super) fn signals(text: &[u8], found: &mut Vec<Signal>) {
-    if found.is_empty()
-        || !MARKS
-            .iter()
-            .any(|mark| memchr::memmem::find(text, mark).is_some())
-    {
+    if found.is_empty() {
         return;
     }
+    let stretches = stretches(text);
+    let is_hidden = |at: usize| {
+        let next = stretches.partition_point(|stretch| stretch.start <= at);
+        // Stretches may overlap, but few can begin within the reach of one.
+        stretches
+            .iter()
+            .take(next)
+            .rev()
+            .take(4)
+            .any(|stretch| stretch.contains(&at))
+    };
     let hidden: Vec<Signal> = found
         .iter()
-        .filter(|signal| is_hidden(text, signal.bytes.start))
+        .filter(|signal| is_hidden(signal.bytes.start))
         .map(|signal| Signal {
             rule: &CONCEALED,
             weight: CONCEALED.weight,
@@ -34,43 +43,52 @@ pub(super) fn signals(text: &[u8], found: &mut Vec<Signal>) {
     found.extend(hidden);
 }
 
-fn is_hidden(text: &[u8], at: usize) -> bool {
-    let before = text.get(at.saturating_sub(REACH)..at).unwrap_or_default();
-    open(before, b"<!--", b"-->")
-        || open(before, b"[//]: #", b"\n")
-        || open(before, b"[comment]:", b"\n")
-        || STYLES
-            .iter()
-            .any(|style| last(before, style).is_some_and(|style| element_is_open(before, style)))
+/// Where text stands that is not shown, in order.
+fn stretches(text: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (start, end) in MARKS {
+        for at in memchr::memmem::find_iter(text, start) {
+            let rest = text.get(at..text.len().min(at + REACH)).unwrap_or_default();
+            let hides = *start != b"style=" || is_hiding(rest);
+            if hides {
+                let length = memchr::memmem::find(rest, end).unwrap_or(rest.len());
+                found.push(at..at + length);
+            }
+        }
+    }
+    found.sort_by_key(|stretch| stretch.start);
+    found
 }
 
-/// Without one of these, nothing can be hidden.
-const MARKS: [&[u8]; 4] = [b"<!--", b"[//]: #", b"[comment]:", b"style="];
-
-const STYLES: [&[u8]; 10] = [
-    b"display:none",
-    b"display: none",
-    b"visibility:hidden",
-    b"visibility: hidden",
-    b"font-size:0",
-    b"font-size: 0",
-    b"opacity:0",
-    b"opacity: 0",
-    b"color:white",
-    b"color: white",
+/// What begins something that is not shown, and what ends it.
+const MARKS: &[(&[u8], &[u8])] = &[
+    (b"<!--", b"-->"),
+    (b"[//]: #", b"\n"),
+    (b"[comment]:", b"\n"),
+    (b"style=", b"</"),
 ];
 
-/// True if the element whose style is at `style` is not closed in the rest of the text.
-fn element_is_open(before: &[u8], style: usize) -> bool {
-    last(before, b"</").is_none_or(|close| close < style)
-}
-
-fn open(before: &[u8], start: &[u8], end: &[u8]) -> bool {
-    last(before, start).is_some_and(|start| last(before, end).is_none_or(|end| end < start))
-}
-
-fn last(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    memchr::memmem::rfind(haystack, needle)
+/// True if the attribute that begins here keeps its element from being seen.
+fn is_hiding(attribute: &[u8]) -> bool {
+    const STYLES: [&[u8]; 10] = [
+        b"display:none",
+        b"display: none",
+        b"visibility:hidden",
+        b"visibility: hidden",
+        b"font-size:0",
+        b"font-size: 0",
+        b"opacity:0",
+        b"opacity: 0",
+        b"color:white",
+        b"color: white",
+    ];
+    let tag = attribute
+        .split(|byte| *byte == b'>')
+        .next()
+        .unwrap_or_default();
+    STYLES
+        .iter()
+        .any(|style| memchr::memmem::find(tag, style).is_some())
 }
 
 #[cfg(test)]
@@ -88,7 +106,10 @@ mod tests {
             ("plain @", false),
         ] {
             let at = text.find('@').unwrap();
-            assert_eq!(is_hidden(text.as_bytes(), at), hidden, "{text}");
+            let is_hidden = stretches(text.as_bytes())
+                .iter()
+                .any(|stretch| stretch.contains(&at));
+            assert_eq!(is_hidden, hidden, "{text}");
         }
     }
 }

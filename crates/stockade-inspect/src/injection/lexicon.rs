@@ -171,12 +171,24 @@ impl Hasher {
 
     #[must_use]
     #[inline]
-    pub(super) const fn push(mut self, byte: u8) -> Self {
-        self.gathered = self.gathered << 8 | byte as u64;
-        self.length += 1;
-        if self.length.is_multiple_of(8) {
+    pub(super) const fn push(self, byte: u8) -> Self {
+        self.push_chunk(byte as u64, 1)
+    }
+
+    /// Takes `count` bytes, at most eight, the first in the lowest bits and the rest of them zero.
+    #[must_use]
+    #[inline]
+    pub(super) const fn push_chunk(mut self, chunk: u64, count: u32) -> Self {
+        let used = self.length % 8;
+        self.gathered |= chunk << (8 * used);
+        self.length += count;
+        if used + count >= 8 {
             self.mixed = mix(self.mixed ^ self.gathered);
-            self.gathered = 0;
+            self.gathered = if used == 0 {
+                0
+            } else {
+                chunk >> (64 - 8 * used)
+            };
         }
         self
     }

@@ -40,14 +40,26 @@ static BEGINS: [RuleSet; 128] = {
     table
 };
 
+/// Every class that begins some rule.
+const FIRST: Class = {
+    let mut classes = 0;
+    let mut rule = 0;
+    while rule < RULES.len() {
+        classes |= RULES[rule].steps[0].any;
+        rule += 1;
+    }
+    classes
+};
+
 /// Every sequence in the words, at most one for each rule and first word.
 pub(super) fn signals(words: &[Word]) -> Vec<Signal> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
-        let rules = begun_by(word.classes);
-        if rules.iter().all(|set| *set == 0) {
+        let first = word.classes & FIRST;
+        if first == 0 {
             continue;
         }
+        let rules = begun_by(first);
         let ahead = words
             .get(at + 1..words.len().min(at + 1 + HORIZON))
             .unwrap_or_default();

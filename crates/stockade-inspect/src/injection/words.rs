@@ -71,6 +71,51 @@ const LETTERS: [u8; 256] = {
     table
 };
 
+/// Hashes the ASCII letters and digits at `at`, in lower case; returns where they end.
+#[inline]
+fn hash_letters(text: &[u8], mut at: usize, hash: &mut Hasher) -> usize {
+    // Eight at a time: most words end within the first load.
+    while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let bytes = u64::from_le_bytes(*bytes);
+        let count = letters(bytes);
+        let kept = if count == 8 {
+            u64::MAX
+        } else {
+            (1 << (8 * count)) - 1
+        };
+        *hash = hash.push_chunk((bytes | (EACH * 0x20)) & kept, count);
+        at += count as usize;
+        if count < 8 {
+            return at;
+        }
+    }
+    for byte in text.get(at..).unwrap_or_default() {
+        let lower = LETTERS[usize::from(*byte)];
+        if lower == 0 {
+            break;
+        }
+        *hash = hash.push(lower);
+        at += 1;
+    }
+    at
+}
+
+/// One in each byte.
+const EACH: u64 = 0x0101_0101_0101_0101;
+
+/// How many of the eight bytes, from the lowest on, are ASCII letters or digits.
+#[inline]
+const fn letters(bytes: u64) -> u32 {
+    const HIGH: u64 = EACH * 0x80;
+    let low = bytes & !HIGH;
+    let lower = low | (EACH * 0x20);
+    // Adding lifts the high bit of each byte that is at least the bound; none can carry over.
+    let letter = (lower + EACH * (0x80 - 0x61)) & !(lower + EACH * (0x80 - 0x7b));
+    let digit = (low + EACH * (0x80 - 0x30)) & !(low + EACH * (0x80 - 0x3a));
+    let others = !(letter | digit) & HIGH | bytes & HIGH;
+    others.trailing_zeros() / 8
+}
+
 /// Reads the words of a text.
 pub(super) fn read(text: &[u8]) -> Vec<Word> {
     let mut reader = Reader {
@@ -213,14 +258,7 @@ impl Reader<'_> {
         let mut at = start;
         let mut code = false;
         loop {
-            for byte in self.text.get(at..).unwrap_or_default() {
-                let lower = LETTERS[usize::from(*byte)];
-                if lower == 0 {
-                    break;
-                }
-                hash = hash.push(lower);
-                at += 1;
-            }
+            at = hash_letters(self.text, at, &mut hash);
             let Some(byte) = self.text.get(at) else { break };
             match KINDS[usize::from(*byte)] {
                 // `don't` is one word, `some_name` an identifier, `'word'` a quoted word.
@@ -526,4 +564,52 @@ const fn is_sign_of_a_script(character: char) -> bool {
 /// Offsets fit: a window is far below 4 GiB.
 fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_bytes_at_once_are_what_each_byte_is_alone() {
+        for byte in 0..=u8::MAX {
+            for place in 0..8 {
+                let mut bytes = *b"aZ09zA5m";
+                bytes[place] = byte;
+                let expected = if byte.is_ascii_alphanumeric() {
+                    8
+                } else {
+                    place
+                };
+                let count = letters(u64::from_le_bytes(bytes));
+                assert_eq!(count as usize, expected, "{byte} at {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hash_does_not_depend_on_where_the_word_lies() {
+        for word in [
+            "a",
+            "ignore",
+            "Instruct",
+            "instructions",
+            "administrators",
+            "antidisestablishment",
+        ] {
+            for before in 0..9 {
+                for after in ["", " ", " and something else that is long enough"] {
+                    let text = format!("{}{word}{after}", " ".repeat(before));
+                    let mut hash = Hasher::new();
+                    let end = hash_letters(text.as_bytes(), before, &mut hash);
+                    assert_eq!(end, before + word.len());
+                    assert_eq!(
+                        hash.finish(),
+                        Hasher::of(word.as_bytes()).finish(),
+                        "{text}"
+                    );
+                }
+            }
+        }
+    }
 }

@@ -66,6 +66,24 @@ pub(crate) fn normalize<'a>(input: &'a View<'a>) -> (View<'a>, Vec<Hidden>) {
     writer.finish(input)
 }
 
+/// True if the text has no invisible character and no escape sequence, so that nothing in it can
+/// split a word. Much faster than to normalise it.
+pub(crate) fn hides_nothing(text: &[u8]) -> bool {
+    const STRIDE: usize = 64;
+    memchr::memchr2(0x08, 0x1b, text).is_none()
+        && text.chunks(STRIDE).enumerate().all(|(number, chunk)| {
+            chunk.is_ascii()
+                || chunk.iter().enumerate().all(|(at, byte)| {
+                    // Only the first byte of a character: it may end in the next chunk.
+                    *byte < 0xc0
+                        || text
+                            .get(number * STRIDE + at..)
+                            .and_then(decode)
+                            .is_none_or(|(character, _)| invisible::class(character).is_none())
+                })
+        })
+}
+
 /// Bytes that can be copied without a look: ASCII but for the ones that start something.
 const PLAIN: [bool; 256] = {
     let mut table = [false; 256];
