@@ -35,6 +35,21 @@ pub enum Protocol {
     Tls,
 }
 
+impl Protocol {
+    /// As logs and reports spell it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Dns => "dns",
+            Self::Forward => "forward",
+            Self::Http => "http",
+            Self::Socks5 => "socks5",
+            Self::Tcp => "tcp",
+            Self::Tls => "tls",
+        }
+    }
+}
+
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

@@ -10,7 +10,8 @@
 //! one certificate can be asked for those (domain fronting), and what is sent to an allowed host
 //! is not inspected.
 //!
-//! [`NetworkProxy`] is the proxy by itself, on a loopback port.
+//! [`NetworkProxy`] is the proxy by itself, on a loopback port; `SandboxProxy` is the one of a
+//! sandbox, which nothing inside can go around.
 
 mod client_hello;
 mod config;
@@ -27,6 +28,8 @@ mod ledger;
 mod patience;
 mod proxy;
 mod rewind;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod server;
 mod socks5;
 mod tunnel;
@@ -36,6 +39,8 @@ pub use config::{ConfigError, ProxyConfig, ProxyLimits};
 pub use development::default_development_config;
 pub use ledger::{Protocol, ProxyLogEntry, ProxyStats, Traffic};
 pub use proxy::{NetworkProxy, ProxyError, StartError};
+#[cfg(target_os = "linux")]
+pub use sandbox::SandboxProxy;
 pub use stockade_policy::host::EgressMode as ProxyMode;
 pub use upstream::{Upstream, UpstreamError};
 

@@ -34,7 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stockade-init", &["stockade-linux"]),
     ("stockade-linux", &["stockade-rules"]),
     ("stockade-policy", &["stockade-rules"]),
-    ("stockade-proxy", &["stockade-policy"]),
+    ("stockade-proxy", &["stockade", "stockade-policy"]),
     ("stockade-verify", &["stockade-shell"]),
     ("stockade-inspect", &["stockade-shell"]),
 ];
