@@ -2,6 +2,7 @@
 //! [`crate::resolve`] does that, so that every flag can be tested as a pure function of argv.
 
 mod policy;
+mod proxy;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use clap_complete::Shell;
 
 pub(crate) use crate::commands::inspect::InspectArgs;
 pub(crate) use policy::PolicyArgs;
+pub(crate) use proxy::ProxyArgs;
 pub(crate) use run::RunArgs;
 
 #[cfg(feature = "verify")]
@@ -70,6 +72,7 @@ pub(crate) enum Command {
     Verify(Box<VerifyArgs>),
     Doctor(DoctorArgs),
     Inspect(InspectArgs),
+    Proxy(Box<ProxyArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

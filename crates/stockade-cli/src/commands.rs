@@ -6,6 +6,7 @@ mod explain;
 pub(crate) mod inspect;
 mod man;
 mod policy;
+mod proxy;
 mod run;
 #[cfg(feature = "verify")]
 pub(crate) mod verify;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Explain(args) => explain::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Policy(args) => policy::run(args.command),
+        Command::Proxy(args) => proxy::run(&args),
         Command::Run(args) => run::run(&args),
         #[cfg(feature = "verify")]
         Command::Verify(args) => verify::run(&args),
@@ -68,6 +70,7 @@ impl Command {
                 PolicyCommand::Schema(args) => args.output,
                 PolicyCommand::Show(args) => args.output,
             },
+            Self::Proxy(args) => args.output,
             Self::Run(args) => args.output,
             #[cfg(feature = "verify")]
             Self::Verify(args) => args.output,

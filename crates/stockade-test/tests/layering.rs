@@ -22,6 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "stockade-inspect",
             "stockade-linux",
             "stockade-policy",
+            "stockade-proxy",
             "stockade-rules",
             "stockade-verify",
         ],
@@ -33,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stockade-init", &["stockade-linux"]),
     ("stockade-linux", &["stockade-rules"]),
     ("stockade-policy", &["stockade-rules"]),
+    ("stockade-proxy", &["stockade", "stockade-policy"]),
     ("stockade-verify", &["stockade-shell"]),
     ("stockade-inspect", &["stockade-shell"]),
 ];

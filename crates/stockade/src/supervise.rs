@@ -6,10 +6,12 @@ mod terminal;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use stockade_linux::{Builder, Signals};
 
+use crate::network::NetworkService;
 use crate::plan::ExecPlan;
 use crate::report::Ending;
 use crate::sandbox::{Child, Finished, RunError, timespec};
@@ -22,6 +24,8 @@ use self::terminal::Screen;
 pub struct Foreground<'a> {
     /// Descriptors that the command keeps, with their numbers there.
     pub keep: Vec<(OwnedFd, i32)>,
+    /// Who answers in the sandbox's network.
+    pub network: Option<Arc<dyn NetworkService>>,
     /// Who is shown what the command prints.
     pub tap: Option<&'a dyn Tap>,
 }
@@ -51,6 +55,7 @@ impl fmt::Debug for Foreground<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Foreground")
             .field("keep", &self.keep)
+            .field("network", &self.network)
             .field("tap", &self.tap.is_some())
             .finish()
     }
@@ -106,7 +111,8 @@ pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground<'_>) -> Result<Fini
         .collect();
     let mut child = {
         let standard = [rustix::stdio::stdin(), relays.stdout(), relays.stderr()];
-        Child::start(plan, Builder::Copy, standard, &kept)?
+        let service = launch.network.as_deref();
+        Child::start(plan, Builder::Copy, standard, &kept, service)?
     };
     relays.close_inner();
     let mut screen = match child.running().take_terminal() {

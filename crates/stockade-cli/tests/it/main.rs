@@ -13,6 +13,7 @@ mod doctor;
 mod explain;
 mod inspect;
 mod policy;
+mod proxy;
 mod run;
 mod tiers;
 mod transform;

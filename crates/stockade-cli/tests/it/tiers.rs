@@ -254,8 +254,14 @@ fn execute(context: &Context, plan: &LinuxPlan) -> String {
     let null = File::open("/dev/null").unwrap();
     let file = File::create(&output).unwrap();
     let standard = [null.as_fd(), file.as_fd(), file.as_fd()];
-    let mut running =
-        stockade_linux::spawn(plan, Builder::Program(Path::new(STOCKADE)), standard, &[]).unwrap();
+    let mut running = stockade_linux::spawn(
+        plan,
+        Builder::Program(Path::new(STOCKADE)),
+        standard,
+        &[],
+        &mut |_| Ok(()),
+    )
+    .unwrap();
     let outcome = running.wait().unwrap();
     let words = fs::read_to_string(&output).unwrap();
     assert_eq!(outcome.status, Some(0), "{words}");
