@@ -22,6 +22,7 @@ SHAREDIR = $(DESTDIR)$(PREFIX)/share
 LIBEXECDIR = $(DESTDIR)$(PREFIX)/libexec
 
 FUZZ_SECONDS ?= 60
+CORPORA ?=
 
 .PHONY: help lint test bench detection release install uninstall fuzz
 
@@ -29,7 +30,7 @@ help:
 	@echo 'make lint     formatting, clippy, documentation, other targets'
 	@echo 'make test     installs what the tests need (as root), then runs all of them'
 	@echo 'make bench    start-up and planning, side by side with the alternatives'
-	@echo 'make detection CORPUS=…  the verifier on labelled code: gzipped JSON lines with code, lang, label'
+	@echo 'make detection  docs/detection.md from labelled text in CORPORA (a directory; not in the tree); the verifier on CORPUS files'
 	@echo 'make release  the static program and helper: $(PROGRAM)'
 	@echo 'make install  program, helper, manual and completions below PREFIX ($(PREFIX)), with DESTDIR'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) each; needs nightly and cargo-fuzz'
@@ -46,12 +47,14 @@ test:
 
 bench: release
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench startup
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench steady
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
-	$(CARGO) bench -p stockade-policy --bench parse
+	$(CARGO) bench -p stockade --bench plan
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench verify
 
 detection:
-	$(CARGO) run --release -p stockade-verify --example detection -- $(CORPUS)
+	scripts/detection "$(CORPORA)"
+	$(if $(CORPUS),$(CARGO) run --release -p stockade-verify --example detection -- $(CORPUS))
 
 release:
 	scripts/add-target $(STATIC)

@@ -2,6 +2,7 @@
 //! [`crate::resolve`] does that, so that every flag can be tested as a pure function of argv.
 
 mod policy;
+mod proxy;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,9 @@ use clap::builder::Styles;
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use crate::commands::inspect::InspectArgs;
 pub(crate) use policy::PolicyArgs;
+pub(crate) use proxy::ProxyArgs;
 pub(crate) use run::RunArgs;
 
 #[cfg(feature = "verify")]
@@ -68,6 +71,8 @@ pub(crate) enum Command {
     #[cfg(feature = "verify")]
     Verify(Box<VerifyArgs>),
     Doctor(DoctorArgs),
+    Inspect(InspectArgs),
+    Proxy(Box<ProxyArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

@@ -3,8 +3,10 @@
 mod completions;
 mod doctor;
 mod explain;
+pub(crate) mod inspect;
 mod man;
 mod policy;
+mod proxy;
 mod run;
 #[cfg(feature = "verify")]
 pub(crate) mod verify;
@@ -24,7 +26,9 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
         Command::Policy(args) => policy::run(args.command),
+        Command::Proxy(args) => proxy::run(&args),
         Command::Run(args) => run::run(&args),
         #[cfg(feature = "verify")]
         Command::Verify(args) => verify::run(&args),
@@ -59,12 +63,14 @@ impl Command {
             Self::Completions(args) => args.output,
             Self::Doctor(args) => args.output,
             Self::Explain(args) => args.output,
+            Self::Inspect(args) => args.output,
             Self::Man(args) => args.output,
             Self::Policy(args) => match &args.command {
                 PolicyCommand::Check(args) => args.output,
                 PolicyCommand::Schema(args) => args.output,
                 PolicyCommand::Show(args) => args.output,
             },
+            Self::Proxy(args) => args.output,
             Self::Run(args) => args.output,
             #[cfg(feature = "verify")]
             Self::Verify(args) => args.output,

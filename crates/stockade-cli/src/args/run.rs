@@ -51,6 +51,10 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Outcome")]
     pub(crate) verify: bool,
 
+    /// Inspect what the command prints, as `inspect` would, and mark findings in the report
+    #[arg(long, help_heading = "Outcome")]
+    pub(crate) inspect: bool,
+
     /// Print the plan and start nothing
     #[arg(long, help_heading = "Outcome")]
     pub(crate) dry_run: bool,

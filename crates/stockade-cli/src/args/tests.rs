@@ -46,6 +46,7 @@ const RUN_FLAGS: &[&str] = &[
     "--seccomp",
     "--overlay",
     "--explain",
+    "--inspect",
     "--report",
     "--json",
     "--quiet",

@@ -17,6 +17,8 @@ use crate::resolve::Place;
 #[cfg(target_os = "linux")]
 mod confined;
 #[cfg(target_os = "linux")]
+mod inspection;
+#[cfg(target_os = "linux")]
 mod plan_text;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
@@ -76,6 +78,7 @@ fn unconfined(
         ("--overlay", args.overlay.is_some()),
         ("--report", args.report.is_some()),
         ("--explain", args.explain),
+        ("--inspect", args.inspect),
     ];
     if let Some((flag, _)) = ignored.into_iter().find(|(_, typed)| *typed) {
         let text = format!("`{flag}` needs a sandbox, and `--danger-full-access` is none");

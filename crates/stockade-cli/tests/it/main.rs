@@ -8,9 +8,12 @@
 mod bad_input;
 mod basics;
 mod context;
+mod crowd;
 mod doctor;
 mod explain;
+mod inspect;
 mod policy;
+mod proxy;
 mod run;
 mod tiers;
 mod transform;
