@@ -226,11 +226,12 @@ impl CodeVerifier {
         comments: &[Span],
         findings: Findings,
     ) -> VerificationResult {
-        let lines = Lines::new(text);
         let (found, notes) = findings.into_sorted();
+        // Most texts have nothing to be placed.
+        let lines = Lines::new(if found.is_empty() { "" } else { text });
         let allowed = match self.suppressions {
-            Suppressions::Honour => suppress::read(text, comments, &lines),
-            Suppressions::Ignore => suppress::Allowed::default(),
+            Suppressions::Honour if !found.is_empty() => suppress::read(text, comments, &lines),
+            Suppressions::Honour | Suppressions::Ignore => suppress::Allowed::default(),
         };
         let mut suppressed = 0usize;
         let mut violations = Vec::new();

@@ -229,7 +229,8 @@ fn verify_one(verifier: &CodeVerifier, source: &Source, format: VerifyFormat) ->
     };
     let result = verifier.verify_head(&loaded.head, loaded.whole, language);
     let file = source.name();
-    let text = if format == VerifyFormat::Text {
+    let silent = result.violations.is_empty() && result.warnings.is_empty();
+    let text = if format == VerifyFormat::Text && !silent {
         let text = String::from_utf8_lossy(&loaded.head);
         stockade_verify::format_text(&printable(&file), &printable(&text), &result)
     } else {

@@ -1,5 +1,6 @@
 //! Syntax trees: parsing within bounds, and what lowering needs from nodes.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,15 @@ pub(crate) const DEEPEST: usize = 160;
 
 /// Parses a text; `None` if that takes unreasonably long.
 pub(crate) fn parse(language: &Language, text: &str) -> Option<Tree> {
-    let mut parser = Parser::new();
+    // What a parser needs for itself it keeps for the next text.
+    thread_local! {
+        static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
+    }
+    PARSER.with_borrow_mut(|parser| parse_by(parser, language, text))
+}
+
+fn parse_by(parser: &mut Parser, language: &Language, text: &str) -> Option<Tree> {
+    parser.reset();
     parser.set_language(language).ok()?;
     let begun = Instant::now();
     // Ordinary code parses at megabytes a second; recovery from garbage may not end.
@@ -92,6 +101,14 @@ pub(crate) fn first_error(root: Node<'_>) -> Option<Span> {
 
 /// Named children, comments left out.
 pub(crate) fn children(node: Node<'_>) -> Vec<Node<'_>> {
+    // A cursor is memory of its own; most nodes have one or two children.
+    let count = u32::try_from(node.named_child_count()).unwrap_or(u32::MAX);
+    if count <= 3 {
+        return (0..count)
+            .filter_map(|at| node.named_child(at))
+            .filter(|child| child.kind() != "comment")
+            .collect();
+    }
     let mut cursor = node.walk();
     node.named_children(&mut cursor)
         .filter(|child| child.kind() != "comment")

@@ -49,7 +49,7 @@ impl Source {
     pub(super) fn load(&self, most: usize) -> io::Result<Option<Loaded>> {
         match self {
             Self::Stdin { language } => {
-                let (head, whole) = read(io::stdin().lock(), most)?;
+                let (head, whole) = read(io::stdin().lock(), most, 0)?;
                 let language = language.or_else(|| by_content(&head));
                 Ok(Some(Loaded {
                     head,
@@ -76,7 +76,7 @@ impl Source {
                     file = File::open(path)?;
                 }
                 let size = file.metadata().map_or(0, |data| data.len());
-                let (head, read) = read(file, most)?;
+                let (head, read) = read(file, most, size)?;
                 let whole = usize::try_from(size).unwrap_or(usize::MAX).max(read);
                 let language = known.or_else(|| by_content(&head));
                 if found && language.is_none() {
@@ -92,8 +92,9 @@ impl Source {
     }
 }
 
-fn read(source: impl Read, most: usize) -> io::Result<(Vec<u8>, usize)> {
-    let mut head = Vec::new();
+fn read(source: impl Read, most: usize, expected: u64) -> io::Result<(Vec<u8>, usize)> {
+    let expected = usize::try_from(expected).unwrap_or(most).min(most);
+    let mut head = Vec::with_capacity(expected.saturating_add(64));
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(4);
     source.take(limit).read_to_end(&mut head)?;
     let length = head.len();
