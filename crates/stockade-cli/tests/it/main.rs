@@ -11,6 +11,7 @@ mod context;
 mod doctor;
 mod explain;
 mod inspect;
+mod network;
 mod policy;
 mod proxy;
 mod run;
