@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use stockade_test::case::Control;
 use stockade_test::report;
+use stockade_test::stage::Role;
 use stockade_test::{
     Case, Flag, HostSide, Need, Sign, allowed, attack, closure, exits, heard, not, prints, quiet,
     stderr_has, stdout_is,
@@ -94,6 +95,30 @@ s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n'); print(s.recv(12).decode())",
             .bound(Duration::from_secs(60))
             .sh("java Get.java http://a.test:@HTTP@/ 2>/dev/null")
             .boxed(stdout_is("hello GET 0")),
+        listed(allowed("W24", "git over ssh"))
+            .needs(Need::Tool("git"))
+            .needs(Need::Tool("ssh"))
+            .needs(Need::Tool("/usr/sbin/sshd"))
+            .side(HostSide::FreePort)
+            .flag(Flag::Resolve("git.test=127.0.0.1".into()))
+            .flag(Flag::Allow("git.test:@FREE@".into()))
+            .setup(
+                "cd @W@ && ssh-keygen -q -t ed25519 -N '' -f host && ssh-keygen -q -t ed25519 -N '' -f @P@/id \
+                 && cp @P@/id.pub keys && chmod 600 keys && git init -q --bare r.git && git -C r.git symbolic-ref HEAD refs/heads/main \
+                 && git init -q src && git -C src -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git -C src push -q @W@/r.git HEAD:refs/heads/main",
+            )
+            .launcher(
+                "mkdir -p /run/sshd 2>/dev/null; /usr/sbin/sshd -D -e -p @FREE@ -o ListenAddress=127.0.0.1 -o HostKey=@W@/host \
+                 -o AuthorizedKeysFile=@W@/keys -o StrictModes=no -o UsePAM=no -o PidFile=none -f /dev/null 2> @W@/sshd.log & sshd=$!
+                 for i in $(seq 50); do grep -q listening @W@/sshd.log && break; sleep 0.1; done
+                 export GIT_SSH_COMMAND
+                 @RUN@ /bin/sh -c 'echo @MARK@; host=git.test; getent hosts $host > /dev/null || host=127.0.0.1
+                 GIT_SSH_COMMAND=\"ssh -F /dev/null -i @P@/id -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=5\" \
+                 git ls-remote ssh://@USER@@$host:@FREE@@W@/r.git'
+                 kill $sshd; wait $sshd 2>/dev/null; true",
+            )
+            .only(Role::Root, "an sshd for somebody else needs root")
+            .works(prints("refs/heads/main")),
         client("W21e", "an answer is not a leak: a server inside is still reached", "curl")
             .sh("python3 -m http.server 8123 --bind 127.0.0.1 > /dev/null 2>&1 & \
                  for i in 1 2 3 4 5 6 7 8 9 10; do curl -sS -o /dev/null -w '%{http_code}' http://127.0.0.1:8123/ 2>/dev/null && break; sleep 0.2; done")

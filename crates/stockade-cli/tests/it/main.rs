@@ -12,6 +12,7 @@ mod crowd;
 mod doctor;
 mod explain;
 mod inspect;
+mod network;
 mod policy;
 mod proxy;
 mod run;
