@@ -27,6 +27,12 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     }
 }
 
+/// What can build a sandbox in this build.
+#[cfg(target_os = "linux")]
+fn backends() -> stockade::backend::Backends {
+    stockade::backend::Backends::built_in()
+}
+
 /// Help and version go to stdout, refusals to stderr, as JSON if that was asked for.
 pub(crate) fn usage(refusal: &clap::Error) -> ExitCode {
     if !refusal.use_stderr() {

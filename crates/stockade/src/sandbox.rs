@@ -13,9 +13,10 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stockade_linux::{Builder, Running, SpawnError};
-use stockade_policy::profile::Profile;
+use stockade_linux::{Builder, SpawnError};
+use stockade_policy::profile::{Backend as BackendName, Profile};
 
+use crate::backend::{Backends, Held, Launch};
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::report::{Ending, Report};
 
@@ -39,6 +40,7 @@ pub use stdio::Stdio;
 pub struct Sandbox {
     profile: Profile,
     helper: PathBuf,
+    backends: Backends,
 }
 
 /// A command to be started in a sandbox.
@@ -56,7 +58,7 @@ pub struct Command {
 #[derive(Debug)]
 pub struct Child {
     plan: ExecPlan,
-    running: Running,
+    running: Box<dyn Held>,
     started: Instant,
     ended_by: Option<Ending>,
     /// The other end of the command's standard input, if it was [`Stdio::Piped`].
@@ -91,6 +93,14 @@ pub enum RunError {
     /// climbed.
     #[error("descriptor {0} is a directory and can't be passed on")]
     Directory(i32),
+    /// What builds the sandbox failed; the command was not started, or its end is not known.
+    #[error("the backend `{backend}` failed: {reason}")]
+    Backend {
+        /// Which one.
+        backend: BackendName,
+        /// What it said.
+        reason: String,
+    },
     /// Pipes or waiting failed.
     #[error("could not {act}")]
     Io {
@@ -110,7 +120,15 @@ impl Sandbox {
         Self {
             profile,
             helper: helper.into(),
+            backends: Backends::built_in(),
         }
+    }
+
+    /// The same sandbox with these backends to choose from.
+    #[must_use]
+    pub fn with_backends(mut self, backends: Backends) -> Self {
+        self.backends = backends;
+        self
     }
 
     /// A command to start; a program without a slash is looked up inside.
@@ -198,7 +216,9 @@ impl Command {
     /// # Errors
     /// If the policy can't be enforced here.
     pub fn plan(&self) -> Result<ExecPlan, PlanError> {
-        ExecPlan::new(&self.sandbox.profile, &self.spec())
+        self.sandbox
+            .backends
+            .plan(&self.sandbox.profile, &self.spec())
     }
 
     fn spec(&self) -> Spec {
@@ -218,7 +238,8 @@ impl Command {
     pub fn spawn(self) -> Result<Child, RunError> {
         let spec = self.spec();
         let profile = &self.sandbox.profile;
-        let plan = ExecPlan::new(profile, &spec)?;
+        let backends = &self.sandbox.backends;
+        let plan = backends.plan(profile, &spec)?;
         let [stdin, stdout, stderr] = self.standard;
         let input = stdio::input(stdin)?;
         let output = stdio::output(stdout, 1)?;
@@ -233,10 +254,14 @@ impl Command {
             .iter()
             .map(|(fd, number)| (fd.as_fd(), *number))
             .collect();
-        let builder = Builder::Program(&self.sandbox.helper);
-        let mut child = match Child::start(plan, builder, standard, &kept) {
+        let launch = Launch {
+            builder: Builder::Program(&self.sandbox.helper),
+            standard,
+            kept: &kept,
+        };
+        let mut child = match Child::start(plan, backends, launch) {
             Err(RunError::Spawn(error)) => match ExecPlan::instead(profile, &spec, &error)? {
-                Some(plan) => Child::start(plan, builder, standard, &kept)?,
+                Some(plan) => Child::start(plan, backends, launch)?,
                 None => return Err(error.into()),
             },
             started => started?,
@@ -267,14 +292,12 @@ impl Command {
 
 impl Child {
     pub(crate) fn start(
-        plan: ExecPlan,
-        builder: Builder<'_>,
-        standard: [BorrowedFd<'_>; 3],
-        kept: &[(BorrowedFd<'_>, i32)],
+        mut plan: ExecPlan,
+        backends: &Backends,
+        launch: Launch<'_>,
     ) -> Result<Self, RunError> {
         let null = stdio::open_null()?;
-        let mut plan = plan;
-        let standard = standard.map(|fd| {
+        let standard = launch.standard.map(|fd| {
             if stdio::is_directory(fd) {
                 // Whoever holds a directory of the host can climb from it to everywhere.
                 plan.warnings
@@ -283,10 +306,11 @@ impl Child {
             }
             fd
         });
-        if let Some((_, number)) = kept.iter().find(|(fd, _)| stdio::is_directory(*fd)) {
+        let mut kept = launch.kept.iter();
+        if let Some((_, number)) = kept.find(|(fd, _)| stdio::is_directory(*fd)) {
             return Err(RunError::Directory(*number));
         }
-        let running = stockade_linux::spawn(&plan.linux, builder, standard, kept)?;
+        let running = backends.spawn(&plan, &Launch { standard, ..launch })?;
         Ok(Self {
             plan,
             running,
@@ -339,8 +363,8 @@ impl Child {
         self.finish()
     }
 
-    pub(crate) fn running(&mut self) -> &mut Running {
-        &mut self.running
+    pub(crate) fn running(&mut self) -> &mut dyn Held {
+        self.running.as_mut()
     }
 
     /// Hears one message; false when there will be no more.
@@ -370,10 +394,7 @@ impl Child {
     }
 
     pub(crate) fn finish(&mut self) -> Result<Finished, RunError> {
-        let outcome = self.running.wait().map_err(|source| RunError::Io {
-            act: "wait for the sandbox",
-            source,
-        })?;
+        let outcome = self.running.wait()?;
         let status = outcome.status.map(ExitStatus::from_raw);
         let ending = match (self.ended_by, status) {
             (Some(why), _) => why,

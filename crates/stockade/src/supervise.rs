@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use stockade_linux::{Builder, Signals};
 
+use crate::backend::{Backends, Launch};
 use crate::plan::ExecPlan;
 use crate::report::Ending;
 use crate::sandbox::{Child, Finished, RunError, timespec};
@@ -19,9 +20,11 @@ use self::terminal::Screen;
 /// What the launcher of a foreground command passes on.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
-pub struct Foreground {
+pub struct Foreground<'a> {
     /// Descriptors that the command keeps, with their numbers there.
     pub keep: Vec<(OwnedFd, i32)>,
+    /// What can carry the plan out.
+    pub backends: &'a Backends,
 }
 
 /// Signals that are the command's to handle.
@@ -53,7 +56,7 @@ mod signal {
 ///
 /// # Errors
 /// If the command could not be started or waited for.
-pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground) -> Result<Finished, RunError> {
+pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground<'_>) -> Result<Finished, RunError> {
     let caught: Vec<i32> = FORWARDED
         .iter()
         .copied()
@@ -70,7 +73,12 @@ pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground) -> Result<Finished
         .collect();
     let mut child = {
         let standard = [rustix::stdio::stdin(), relays.stdout(), relays.stderr()];
-        Child::start(plan, Builder::Copy, standard, &kept)?
+        let start = Launch {
+            builder: Builder::Copy,
+            standard,
+            kept: &kept,
+        };
+        Child::start(plan, launch.backends, start)?
     };
     relays.close_inner();
     let mut screen = match child.running().take_terminal() {

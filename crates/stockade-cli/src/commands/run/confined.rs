@@ -10,6 +10,7 @@ use stockade_linux::{SpawnError, Stage};
 use stockade_policy::profile::Profile;
 
 use crate::args::RunArgs;
+use crate::commands::backends;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -30,7 +31,8 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         terminal: interactive,
         explain: args.explain,
     };
-    let plan = ExecPlan::new(profile, &spec).map_err(plan_failure)?;
+    let backends = backends();
+    let plan = backends.plan(profile, &spec).map_err(plan_failure)?;
     if args.dry_run {
         match Format::of(args.output.json) {
             Format::Json => output::json(&plan)?,
@@ -47,6 +49,7 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
     super::warn(args, &plan.warnings);
     let launch = Foreground {
         keep: passed_descriptors(&args.policy.pass_fd)?,
+        backends: &backends,
     };
     let finished = match stockade::run_in_foreground(plan, &launch) {
         Err(RunError::Spawn(error)) => {
