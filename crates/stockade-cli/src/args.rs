@@ -1,6 +1,8 @@
 //! Exactly what was typed. Nothing here touches the file system, the environment or the kernel:
 //! [`crate::resolve`] does that, so that every flag can be tested as a pure function of argv.
 
+#[cfg(target_os = "linux")]
+mod image;
 mod policy;
 mod run;
 #[cfg(test)]
@@ -14,6 +16,8 @@ use clap::builder::Styles;
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+#[cfg(target_os = "linux")]
+pub(crate) use image::{ImageArgs, ImageBuildArgs, ImageCommand};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::RunArgs;
 
@@ -63,6 +67,8 @@ pub(crate) enum Command {
     Explain(Box<ExplainArgs>),
     Policy(PolicyCommandArgs),
     Doctor(DoctorArgs),
+    #[cfg(target_os = "linux")]
+    Image(ImageArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

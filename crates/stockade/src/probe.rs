@@ -329,6 +329,11 @@ impl Support {
 }
 
 impl Gap {
+    /// For backends of other crates.
+    pub fn of(what: &str, reason: impl Into<String>, fix: Option<String>) -> Self {
+        Self::new(what, reason, fix)
+    }
+
     fn new(what: &str, reason: impl Into<String>, fix: Option<String>) -> Self {
         Self {
             what: what.to_owned(),

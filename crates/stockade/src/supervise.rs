@@ -150,9 +150,14 @@ fn supervise(
     }
 }
 
-fn react(number: i32, child: &Child, screen: &mut Option<Screen>) {
+fn react(number: i32, child: &mut Child, screen: &mut Option<Screen>) {
     match (number, screen) {
-        (signal::WINCH, Some(screen)) => screen.resize(),
+        (signal::WINCH, Some(screen)) => {
+            screen.resize();
+            if let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stdin()) {
+                child.running().resize(size.ws_row, size.ws_col);
+            }
+        }
         (signal::WINCH | signal::CONT, _) => {}
         // A sandbox that has ended in this moment needs no signal.
         (number, _) => drop(child.signal(number)),

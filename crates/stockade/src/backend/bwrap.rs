@@ -13,17 +13,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use stockade_linux::plan::{Mount, Root, Text, View};
-use stockade_policy::profile::{Backend as Name, Clause, Profile};
+use stockade_policy::profile::{Backend as Name, Profile};
 use stockade_rules::AbsPath;
 
-use super::clauses::{self, Words};
+use super::foundation::{self, Words};
 use super::program::Tells;
 use super::{Backend, Held, Launch};
 use super::{lookup, program};
 use crate::lower;
 use crate::plan::{Content, ExecPlan, PlanError, Spec};
 use crate::probe::{self, Support};
-use crate::report::ClauseReport;
 use crate::sandbox::RunError;
 
 /// bubblewrap.
@@ -66,12 +65,8 @@ impl Backend for Bwrap {
 
     fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError> {
         let bwrap = self.program()?;
-        let mut plan = ExecPlan::for_backend(profile, spec, Name::Bwrap)?;
-        program::protect_git_config(&mut plan.linux, profile);
-        let (filter, code) = program::filter_program(profile)?;
-        plan.enforcement = clauses::clauses(profile, &plan, &words());
-        plan.linux.landlock = None;
-        plan.linux.seccomp = filter;
+        let mut plan = foundation::plan(profile, spec, Name::Bwrap, &words())?;
+        let code = program::compiled(&plan.linux.seccomp)?;
 
         let mut free = program::free_descriptors(&spec.keep_descriptors);
         let [arguments_fd, filter_fd, status_fd] =
@@ -82,7 +77,7 @@ impl Backend for Bwrap {
         let argv = words_of([bwrap.as_os_str(), OsStr::new("--args")])?
             .into_iter()
             .chain(words_of([arguments_fd.to_string(), "--".to_owned()])?)
-            .chain(lookup::command(&plan.linux)?);
+            .chain(plan.linux.command.argv.iter().cloned());
         let run = program::started_by_helper(
             &plan.linux,
             argv.collect(),
@@ -134,11 +129,9 @@ fn words() -> Words {
         seccomp: "seccomp filter",
         seccomp_gap: Some("process 1 inside is bwrap's, has no filter, and can be traced"),
         network: "network namespace with a loopback only",
-        ipc: ClauseReport::partial(
-            Clause::Ipc,
-            "ipc namespace, hidden sockets",
-            "Unix sockets of the host that lie in a readable directory can be connected to"
-                .to_owned(),
+        ipc: "ipc namespace, hidden sockets",
+        ipc_gap: Some(
+            "Unix sockets of the host that lie in a readable directory can be connected to",
         ),
     }
 }

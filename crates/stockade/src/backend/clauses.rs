@@ -33,7 +33,12 @@ pub(super) fn clauses(profile: &Profile, plan: &ExecPlan, words: &Words) -> Vec<
                 "open by policy"
             },
         ),
-        words.ipc.clone(),
+        ClauseReport::partly_if(
+            words.ipc_gap.is_some(),
+            Clause::Ipc,
+            words.ipc,
+            words.ipc_gap.unwrap_or_default(),
+        ),
     ];
     let limits = plan.enforcement.iter();
     reports.extend(
@@ -61,16 +66,27 @@ fn filter(profile: &Profile, words: &Words) -> ClauseReport {
 }
 
 /// The mechanisms of a backend, in words.
-pub(super) struct Words {
-    pub(super) files: &'static str,
-    pub(super) devices: &'static str,
-    pub(super) processes: &'static str,
-    pub(super) privileges: &'static str,
-    pub(super) seccomp: &'static str,
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "backends fill it in")]
+pub struct Words {
+    /// What shows and hides files.
+    pub files: &'static str,
+    /// What makes `/dev`.
+    pub devices: &'static str,
+    /// What keeps processes apart.
+    pub processes: &'static str,
+    /// What takes privileges away.
+    pub privileges: &'static str,
+    /// What filters system calls.
+    pub seccomp: &'static str,
     /// What the filter does not bind.
-    pub(super) seccomp_gap: Option<&'static str>,
-    pub(super) network: &'static str,
-    pub(super) ipc: ClauseReport,
+    pub seccomp_gap: Option<&'static str>,
+    /// What cuts the network.
+    pub network: &'static str,
+    /// What keeps sockets and shared memory apart.
+    pub ipc: &'static str,
+    /// What is in reach all the same.
+    pub ipc_gap: Option<&'static str>,
 }
 
 /// What rules ask for that mounts can't give.

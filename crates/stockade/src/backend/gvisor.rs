@@ -12,17 +12,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use stockade_linux::plan::{LinuxPlan, Mount, Resource, Root, Text, View};
-use stockade_policy::profile::{Backend as Name, Clause, Profile};
+use stockade_policy::profile::{Backend as Name, Profile};
 use stockade_rules::AbsPath;
 
-use super::clauses::{self, Words};
+use super::foundation::{self, Words};
 use super::program::Tells;
 use super::{Backend, Held, Launch, lookup, program};
 use crate::host::Host;
 use crate::lower;
-use crate::plan::{Content, ExecPlan, PlanError, Spec};
+use crate::plan::{Carrier, Content, ExecPlan, PlanError, Spec};
 use crate::probe::{self, Support};
-use crate::report::ClauseReport;
 use crate::sandbox::RunError;
 
 /// gVisor's `runsc`, started directly.
@@ -82,12 +81,8 @@ impl Backend for Gvisor {
 
     fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError> {
         let runsc = self.program()?;
-        let mut plan = ExecPlan::for_backend(profile, spec, Name::Gvisor)?;
+        let mut plan = foundation::plan(profile, spec, Name::Gvisor, &words())?;
         refuse(profile, spec)?;
-        program::protect_git_config(&mut plan.linux, profile);
-        plan.enforcement = clauses::clauses(profile, &plan, &words());
-        plan.linux.landlock = None;
-        plan.linux.command.argv = lookup::command(&plan.linux)?;
 
         let random = Host::random()?;
         let id = format!("stockade-{random:016x}");
@@ -139,6 +134,10 @@ impl Backend for Gvisor {
         )];
         plan.carrier = program::carrier(run, inputs, Some(status_fd));
         Ok(plan)
+    }
+
+    fn carries(&self, plan: &ExecPlan) -> bool {
+        plan.backend == Name::Gvisor && matches!(plan.carrier, Carrier::Program(_))
     }
 
     fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
@@ -203,7 +202,8 @@ fn words() -> Words {
         seccomp: "gVisor's kernel, which the host's filters",
         seccomp_gap: Some("the filter itself is not installed inside"),
         network: "no network but gVisor's own loopback",
-        ipc: ClauseReport::full(Clause::Ipc, "a kernel of its own; no socket of the host"),
+        ipc: "a kernel of its own; no socket of the host",
+        ipc_gap: None,
     }
 }
 

@@ -13,6 +13,7 @@ mod bwrap;
 mod clauses;
 mod engine;
 mod external;
+pub mod foundation;
 mod gvisor;
 mod lookup;
 mod program;
@@ -51,6 +52,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// # Errors
     /// If the profile can't be enforced by this backend.
     fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError>;
+
+    /// Whether this backend made the plan.
+    fn carries(&self, plan: &ExecPlan) -> bool {
+        plan.backend == self.name()
+    }
 
     /// Starts the command of a plan that this backend made.
     ///
@@ -103,6 +109,11 @@ pub trait Held: fmt::Debug + Send {
     /// If the sandbox has ended.
     fn signal(&self, signal: i32) -> io::Result<()>;
 
+    /// Tells the command's terminal its size, where that is not the caller's own to tell.
+    fn resize(&self, rows: u16, columns: u16) {
+        let _ = (rows, columns);
+    }
+
     /// Waits for the sandbox to end; everything in it is gone when this returns.
     ///
     /// # Errors
@@ -138,14 +149,23 @@ impl Backends {
         self.0.iter().map(AsRef::as_ref)
     }
 
-    /// The one of this name.
-    ///
-    /// # Errors
-    /// If there is none.
-    pub fn get(&self, name: Name) -> Result<&dyn Backend, PlanError> {
-        self.iter()
-            .find(|backend| backend.name() == name)
-            .ok_or(PlanError::Backend(name))
+    /// The plan of the first of this name that can make one.
+    fn plan_by_name(
+        &self,
+        name: Name,
+        profile: &Profile,
+        spec: &Spec,
+    ) -> Result<ExecPlan, PlanError> {
+        let mut first_refusal = None;
+        for backend in self.iter().filter(|backend| backend.name() == name) {
+            match backend.plan(profile, spec) {
+                Ok(plan) => return Ok(plan),
+                Err(error) => {
+                    first_refusal.get_or_insert(error);
+                }
+            }
+        }
+        Err(first_refusal.unwrap_or(PlanError::Backend(name)))
     }
 
     /// Plans a run with the backend that the profile names or its level means.
@@ -156,7 +176,7 @@ impl Backends {
         let named = named(profile)?;
         let Some(first) = tier::first(named) else {
             let name = named.unwrap_or(Name::None);
-            let mut plan = self.get(name)?.plan(profile, spec)?;
+            let mut plan = self.plan_by_name(name, profile, spec)?;
             lower::check(profile, Weaker::Chosen, &plan.enforcement)?;
             let gaps = tier::shortfall(&plan);
             if !gaps.is_empty() {
@@ -177,7 +197,9 @@ impl Backends {
     /// # Errors
     /// If it could not be started; then nothing of it has run.
     pub fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
-        self.get(plan.backend)?.spawn(plan, launch)
+        let maker = self.iter().find(|backend| backend.carries(plan));
+        let maker = maker.ok_or(PlanError::Backend(plan.backend))?;
+        maker.spawn(plan, launch)
     }
 }
 

@@ -15,6 +15,7 @@ use std::sync::Mutex;
 use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 use stockade_linux::plan::{LinuxPlan, Mount, Resource, Text, View};
+use stockade_linux::seccomp::{FilterSpec, compile};
 use stockade_linux::{Denial, Outcome, Running};
 use stockade_policy::profile::{Backend as Name, Guard, PROTECTED_NAMES, Profile};
 use stockade_rules::AbsPath;
@@ -22,7 +23,6 @@ use stockade_rules::AbsPath;
 use super::lookup::{Shown, find_command, shown_at};
 use super::{Held, Launch};
 use crate::host::{Found, Host};
-use crate::lower;
 use crate::plan::{Carrier, Content, ExecPlan, Input, PlanError, Program};
 use crate::sandbox::RunError;
 
@@ -94,14 +94,10 @@ pub(super) fn protect_git_config(plan: &mut LinuxPlan, profile: &Profile) {
     }
 }
 
-/// The filter without the calls that only a mediator answers, as bytes of BPF.
-pub(super) fn filter_program(
-    profile: &Profile,
-) -> Result<(stockade_linux::seccomp::FilterSpec, Vec<u8>), PlanError> {
-    let options = stockade_linux::seccomp::ProfileOptions::native();
-    let spec = lower::filter(profile, options, None)?;
-    let program = stockade_linux::seccomp::compile(&spec).map_err(PlanError::Seccomp)?;
-    Ok((spec, program.to_bytes()))
+/// The filter as bytes of BPF.
+pub(super) fn compiled(spec: &FilterSpec) -> Result<Vec<u8>, PlanError> {
+    let program = compile(spec).map_err(PlanError::Seccomp)?;
+    Ok(program.to_bytes())
 }
 
 /// What a program that builds a sandbox says about it in its status descriptor.

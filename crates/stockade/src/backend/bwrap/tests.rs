@@ -1,7 +1,7 @@
 use std::fs;
 
 use stockade_policy::Surroundings;
-use stockade_policy::profile::{Flags, Sources};
+use stockade_policy::profile::{Clause, Flags, Sources};
 
 use super::*;
 use crate::Files;
