@@ -1,6 +1,8 @@
 //! Exactly what was typed. Nothing here touches the file system, the environment or the kernel:
 //! [`crate::resolve`] does that, so that every flag can be tested as a pure function of argv.
 
+#[cfg(target_os = "linux")]
+mod image;
 mod policy;
 mod proxy;
 mod run;
@@ -16,6 +18,8 @@ use clap::{Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use crate::commands::inspect::InspectArgs;
+#[cfg(target_os = "linux")]
+pub(crate) use image::{ImageArgs, ImageBuildArgs, ImageCommand};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use proxy::ProxyArgs;
 pub(crate) use run::RunArgs;
@@ -73,6 +77,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     Inspect(InspectArgs),
     Proxy(Box<ProxyArgs>),
+    #[cfg(target_os = "linux")]
+    Image(ImageArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

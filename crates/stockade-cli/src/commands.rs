@@ -3,6 +3,8 @@
 mod completions;
 mod doctor;
 mod explain;
+#[cfg(target_os = "linux")]
+mod image;
 pub(crate) mod inspect;
 mod man;
 mod policy;
@@ -27,12 +29,25 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Man(args) => man::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Image(args) => image::run(&args.command),
         Command::Policy(args) => policy::run(args.command),
         Command::Proxy(args) => proxy::run(&args),
         Command::Run(args) => run::run(&args),
         #[cfg(feature = "verify")]
         Command::Verify(args) => verify::run(&args),
     }
+}
+
+/// What can build a sandbox in this build.
+#[cfg(target_os = "linux")]
+fn backends() -> stockade::backend::Backends {
+    use stockade_container::DockerBackend;
+    // The running program itself, even if its file has been replaced since.
+    let this = "/proc/self/exe";
+    stockade::backend::Backends::built_in()
+        .with(DockerBackend::docker().with_guard(this))
+        .with(DockerBackend::gvisor().with_guard(this))
 }
 
 /// Help and version go to stdout, refusals to stderr, as JSON if that was asked for.
@@ -64,6 +79,8 @@ impl Command {
             Self::Doctor(args) => args.output,
             Self::Explain(args) => args.output,
             Self::Inspect(args) => args.output,
+            #[cfg(target_os = "linux")]
+            Self::Image(args) => args.command.output(),
             Self::Man(args) => args.output,
             Self::Policy(args) => match &args.command {
                 PolicyCommand::Check(args) => args.output,

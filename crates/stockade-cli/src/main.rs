@@ -29,6 +29,10 @@ fn main() -> ExitCode {
     if let Some(code) = stockade_linux::probe::dispatch(std::env::args_os()) {
         return ExitCode::from(code);
     }
+    #[cfg(target_os = "linux")]
+    if stockade_container::guard::is_requested() {
+        return stockade_container::guard::main();
+    }
     let command = match args::parse(std::env::args_os()) {
         Ok(command) => command,
         Err(refusal) => return commands::usage(&refusal),

@@ -51,6 +51,9 @@ pub struct LinuxPlan {
     pub keep_descriptors: Vec<i32>,
     /// Whether the command gets a terminal of its own, relayed by the launcher.
     pub terminal: bool,
+    /// Whether the command is a program that builds the sandbox itself: it is limited and
+    /// supervised, but keeps its privileges and gets no filter, without which it could not.
+    pub trusted: bool,
 }
 
 /// Sockets that are made in the sandbox's network and handed to the launcher.

@@ -224,6 +224,22 @@ impl PathGlob {
         states & !(1 << end) != 0
     }
 
+    /// What is left of the pattern strictly below `dir`: a relative pattern for each way in which
+    /// the matcher can have come there. For those who have to say it in another language.
+    pub fn below(&self, dir: &AbsPath) -> Vec<String> {
+        let mut names: Vec<&str> = Vec::new();
+        for name in self.as_str().split('/').filter(|name| !name.is_empty()) {
+            if name != "**" || names.last() != Some(&"**") {
+                names.push(name);
+            }
+        }
+        let states = self.positions_after(dir.as_path());
+        (0..names.len())
+            .filter(|position| states >> position & 1 == 1)
+            .map(|position| names[position..].join("/"))
+            .collect()
+    }
+
     /// Where the matcher may stand after one more component.
     fn advance(&self, states: u64, name: &[u8]) -> u64 {
         let mut next = 0_u64;

@@ -22,6 +22,9 @@ const PRELUDE: &str = include_str!("python/attack.py");
 /// See [`Case::guarded`].
 const GUARD: &str = "unshare -mupf --mount-proc --kill-child --";
 
+/// In the text of a failure whose launcher could not set the sandbox up.
+const NEVER_STARTED: &str = "the command never started (exit code 125)";
+
 /// Marks a leak in a failure's text.
 const LEAK: &str = "LEAK";
 
@@ -57,6 +60,30 @@ pub fn judge(case: &Case, actor: &Actor, stage: &Stage, runner: &Runner) -> Resu
             "{} holds now: remove its known-gap note ({note})",
             case.id
         )),
+    }
+}
+
+/// How a case came out inside, without its control, which another suite has run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "there are four ways")]
+pub enum Inside {
+    /// As the case asks for.
+    Holds,
+    /// Something that must not happen did.
+    Leaks(Failure),
+    /// The launcher refused to start the command.
+    Refuses(Failure),
+    /// Something that must work does not.
+    Breaks(Failure),
+}
+
+/// Runs only the boxed side of a case.
+pub fn inside(case: &Case, actor: &Actor, stage: &Stage, runner: &Runner) -> Inside {
+    match play(case, actor, stage, runner, Side::Boxed) {
+        Ok(()) => Inside::Holds,
+        Err(text) if text.contains(LEAK) => Inside::Leaks(text),
+        Err(text) if text.contains(NEVER_STARTED) => Inside::Refuses(text),
+        Err(text) => Inside::Breaks(text),
     }
 }
 

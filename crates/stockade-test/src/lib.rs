@@ -29,6 +29,7 @@ pub mod flag;
 pub mod hostside;
 pub mod judge;
 pub mod ledger;
+pub mod matrix;
 pub mod need;
 pub mod report;
 pub mod runner;

@@ -169,6 +169,12 @@ pub fn is_required(need: Need, list: &str) -> bool {
     })
 }
 
+/// Whether the list has this very word.
+pub fn is_required_word(word: &str, list: &str) -> bool {
+    let mut words = list.split(',').map(str::trim);
+    words.any(|required| required == "all" || required == word)
+}
+
 /// The address of the host that is not loopback. Connecting a datagram socket sends nothing.
 pub fn lan_address() -> Option<String> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;

@@ -23,7 +23,7 @@ use crate::runner::Runner;
 use crate::stage::{Actor, Role, Stage, is_root, user_remains};
 
 /// Drives a pseudo-terminal from scripts; `@PTY@` in a launcher script.
-const PTY: &str = include_str!("python/terminal.py");
+pub(crate) const PTY: &str = include_str!("python/terminal.py");
 
 /// A test of the suite itself, for instance against the ledger.
 pub type Check = fn(&[Case]) -> Result<(), Failure>;
@@ -261,7 +261,7 @@ fn listing(suite: &Suite) -> Vec<Trial> {
 }
 
 /// Needs of tests that will not run are not worth probing.
-fn is_filtered_out(arguments: &Arguments, name: &str) -> bool {
+pub(crate) fn is_filtered_out(arguments: &Arguments, name: &str) -> bool {
     let matches = |pattern: &String| {
         if arguments.exact {
             name == pattern
@@ -286,13 +286,13 @@ fn duplicate_ids(cases: &[Case]) -> Vec<&'static str> {
 }
 
 /// What a sandbox could leave on the host outside every fixture.
-struct Traces {
+pub(crate) struct Traces {
     mounts: Vec<String>,
     names: Vec<PathBuf>,
 }
 
 impl Traces {
-    fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let mut names = Vec::new();
         for dir in ["/tmp", "/run", "/dev/shm", "/dev/mqueue", "/var/tmp"] {
@@ -307,7 +307,7 @@ impl Traces {
         }
     }
 
-    fn beyond(self, earlier: &Self) -> Vec<String> {
+    pub(crate) fn beyond(self, earlier: &Self) -> Vec<String> {
         let own = format!("stk-test-{}", std::process::id());
         let mounts = self
             .mounts
@@ -351,7 +351,7 @@ fn is_idle(path: &std::path::Path) -> bool {
     fs::read_to_string(path.join("cgroup.procs")).map_or(true, |procs| procs.trim().is_empty())
 }
 
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     // Nowhere to report that standard error is closed.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "stockade-cli",
         &[
             "stockade",
+            "stockade-container",
             "stockade-inspect",
             "stockade-linux",
             "stockade-policy",
@@ -30,6 +31,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "stockade",
         &["stockade-linux", "stockade-policy", "stockade-rules"],
+    ),
+    (
+        "stockade-container",
+        &[
+            "stockade",
+            "stockade-linux",
+            "stockade-policy",
+            "stockade-rules",
+        ],
     ),
     ("stockade-init", &["stockade-linux"]),
     ("stockade-linux", &["stockade-rules"]),

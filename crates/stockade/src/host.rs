@@ -180,7 +180,7 @@ fn present(real: PathBuf, metadata: &fs::Metadata, links: Vec<AbsPath>) -> Found
 }
 
 /// Follows links one by one, so that each is known.
-fn resolve_all(path: &AbsPath) -> Found {
+pub(crate) fn resolve_all(path: &AbsPath) -> Found {
     let mut links = Vec::new();
     match resolve(path.as_path(), &mut links) {
         Ok((real, metadata)) => present(real, &metadata, links),

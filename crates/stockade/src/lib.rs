@@ -15,6 +15,8 @@
 pub mod probe;
 
 #[cfg(target_os = "linux")]
+pub mod backend;
+#[cfg(target_os = "linux")]
 mod confine;
 mod debug;
 mod files;
@@ -33,6 +35,9 @@ mod plan;
 mod report;
 #[cfg(target_os = "linux")]
 mod sandbox;
+pub mod seatbelt;
+#[cfg(target_os = "linux")]
+mod select;
 #[cfg(target_os = "linux")]
 mod supervise;
 #[cfg(target_os = "linux")]
@@ -54,11 +59,13 @@ pub use files::Files;
 pub use from_policy::FromPolicyError;
 pub use manager::{HandOverError, PolicyVariable, STOCKADE_POLICY, SandboxManager};
 #[cfg(target_os = "linux")]
-pub use plan::{ExecPlan, PlanError, Spec};
+pub use plan::{Carrier, Content, ExecPlan, Input, PlanError, Program, Spec};
 #[cfg(target_os = "linux")]
 pub use report::{ClauseReport, DenialRecord, Ending, Enforcement, Report, UsageReport};
 #[cfg(target_os = "linux")]
 pub use sandbox::{Child, Command, Finished, Output, RunError, Sandbox, Stdio};
+#[cfg(target_os = "linux")]
+pub use select::{SandboxSelection, SelectError, select_sandbox};
 #[cfg(target_os = "linux")]
 pub use stockade_linux::helper;
 pub use stockade_policy as policy;

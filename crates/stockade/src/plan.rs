@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::Serialize;
+use stockade_linux::plan::Text;
 use stockade_linux::{LinuxPlan, SpawnError};
 use stockade_policy::profile::{Backend, BasePolicy, Clause, Profile};
 use stockade_rules::AbsPath;
 
+use crate::backend::Backends;
 use crate::host::Host;
-use crate::lower;
+use crate::lower::{self, Weaker};
 use crate::network::NetworkOrder;
 use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
@@ -50,8 +52,59 @@ pub struct ExecPlan {
     /// What is to be answered in the sandbox's network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkOrder>,
-    /// What the helper will carry out.
+    /// The view, the rules and the limits; what the helper carries out, if it is the carrier.
     pub linux: LinuxPlan,
+    /// Who builds the sandbox.
+    pub carrier: Carrier,
+}
+
+/// Who builds the sandbox.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Carrier {
+    /// A container engine, by this request.
+    Engine(serde_json::Value),
+    /// The helper, from the plan's `linux`.
+    Helper,
+    /// Another program, which the helper limits and supervises.
+    Program(Box<Program>),
+}
+
+/// Another program that builds the sandbox.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Program {
+    /// How it is started, limited and supervised.
+    pub run: LinuxPlan,
+    /// What it reads from descriptors.
+    pub inputs: Vec<Input>,
+    /// The descriptor in which it says how far it came.
+    pub status: Option<i32>,
+}
+
+/// What a program reads from a descriptor, so that no argument list is too long and nothing shows
+/// in `/proc`.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Input {
+    /// Its number.
+    pub descriptor: i32,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// What is in a descriptor.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Content {
+    /// Arguments, with a NUL byte behind each.
+    Arguments(Vec<Text>),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// Text.
+    Text(String),
 }
 
 /// Why no plan can be made. Nothing was started.
@@ -64,6 +117,19 @@ pub enum PlanError {
     /// The backend is not one that this build has.
     #[error("the backend `{0}` is not available in this build")]
     Backend(Backend),
+    /// The backend can't be used on this machine.
+    #[error("the backend `{backend}` can't be used here: {reason}")]
+    Unusable {
+        /// Which one.
+        backend: Backend,
+        /// What happened when it was tried, or what it lacks.
+        reason: String,
+        /// What the user could do.
+        fix: Option<String>,
+    },
+    /// A backend that confines nothing, without the word that says so.
+    #[error("the backend `{0}` confines nothing")]
+    Danger(Backend),
     /// The kernel gives no random number.
     #[error("a name that nobody can guess can't be made")]
     Random(#[source] std::io::Error),
@@ -136,9 +202,11 @@ impl PlanError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NotConfined(_) => "name another base policy, such as --workspace-write".into(),
-            Self::Backend(_) | Self::Level { .. } => {
+            Self::Unusable { fix: Some(fix), .. } => fix.clone(),
+            Self::Backend(_) | Self::Level { .. } | Self::Unusable { .. } => {
                 "`stockade doctor` shows what this machine offers".into()
             }
+            Self::Danger(_) => "`--danger-full-access` says that this is what you want".into(),
             Self::BelowLevel { backend, .. } => {
                 format!("leave out the level, or the backend `{backend}`")
             }
@@ -163,21 +231,13 @@ impl PlanError {
 }
 
 impl ExecPlan {
-    /// Plans a run: looks at what the profile names on this host, then decides everything.
+    /// Plans a run with the backends that are built in: looks at what the profile names on this
+    /// host, then decides everything.
     ///
     /// # Errors
     /// If the profile can't be enforced here.
     pub fn new(profile: &Profile, spec: &Spec) -> Result<Self, PlanError> {
-        match profile.base_policy.value {
-            BasePolicy::ReadOnly | BasePolicy::WorkspaceWrite => {}
-            other => return Err(PlanError::NotConfined(other)),
-        }
-        let tier = tier::first(profile)?;
-        let mut plan = Self::in_tier(profile, spec, tier)?;
-        if tier != Tier::Native {
-            plan.warnings.insert(0, tier::notice(&plan, None));
-        }
-        Ok(plan)
+        Backends::built_in().plan(profile, spec)
     }
 
     /// Plans the same run for a weaker tier, if `error` says that this host refuses the one that
@@ -199,7 +259,33 @@ impl ExecPlan {
         Ok(Some(plan))
     }
 
-    fn in_tier(profile: &Profile, spec: &Spec, tier: Tier) -> Result<Self, PlanError> {
+    /// The plan for one of the tiers that the helper carries out.
+    pub(crate) fn in_tier(profile: &Profile, spec: &Spec, tier: Tier) -> Result<Self, PlanError> {
+        let (backend, weaker) = match tier {
+            Tier::Native => (Backend::Native, Weaker::No),
+            Tier::Landlock => (Backend::Landlock, Weaker::Chosen),
+        };
+        let plan = Self::unchecked(profile, spec, tier, backend)?;
+        lower::check(profile, weaker, &plan.enforcement)?;
+        Ok(plan)
+    }
+
+    /// The plan with the view of the strongest tier, for a backend that builds it by other means
+    /// and says itself what holds.
+    pub(crate) fn for_backend(
+        profile: &Profile,
+        spec: &Spec,
+        backend: Backend,
+    ) -> Result<Self, PlanError> {
+        Self::unchecked(profile, spec, Tier::Native, backend)
+    }
+
+    fn unchecked(
+        profile: &Profile,
+        spec: &Spec,
+        tier: Tier,
+        backend: Backend,
+    ) -> Result<Self, PlanError> {
         let mut host = Host::look();
         if lower::limits::wants_cgroup(profile) {
             host.look_for_cgroups();
@@ -207,6 +293,6 @@ impl ExecPlan {
         if lower::network::is_proxied(profile) {
             host.look_for_resolvers();
         }
-        lower::lower(profile, spec, &host, tier)
+        lower::lower(profile, spec, &host, tier, backend)
     }
 }

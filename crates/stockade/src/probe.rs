@@ -30,6 +30,30 @@ pub(crate) fn usable_controllers() -> Vec<Controller> {
     cgroup::probe().controllers
 }
 
+/// Whether a tier holds here.
+#[cfg(target_os = "linux")]
+pub(crate) fn engine(helper: &Path, tier: Tier) -> Support {
+    kernel::engine(helper, tier)
+}
+
+/// Whether bubblewrap confines a command here.
+#[cfg(target_os = "linux")]
+pub(crate) fn bwrap() -> Support {
+    tools::bwrap().support
+}
+
+/// Whether gVisor confines a command here.
+#[cfg(target_os = "linux")]
+pub(crate) fn runsc() -> Support {
+    tools::runsc().support
+}
+
+/// A program on the search path, whose relative entries are left out.
+#[cfg(target_os = "linux")]
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    tools::find(name)
+}
+
 /// Everything that was tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -305,6 +329,11 @@ impl Support {
 }
 
 impl Gap {
+    /// For backends of other crates.
+    pub fn of(what: &str, reason: impl Into<String>, fix: Option<String>) -> Self {
+        Self::new(what, reason, fix)
+    }
+
     fn new(what: &str, reason: impl Into<String>, fix: Option<String>) -> Self {
         Self {
             what: what.to_owned(),

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stockade_linux::{Builder, Running, SpawnError};
-use stockade_policy::profile::Profile;
+use stockade_linux::{Builder, SpawnError};
+use stockade_policy::profile::{Backend as BackendName, Profile};
 
+use crate::backend::{Backends, Held, Launch};
 use crate::network::{NetworkGuard, NetworkService};
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::report::{Ending, NetworkOutcome, Report};
@@ -42,6 +43,7 @@ pub struct Sandbox {
     profile: Profile,
     helper: PathBuf,
     network: Option<Arc<dyn NetworkService>>,
+    backends: Backends,
 }
 
 /// A command to be started in a sandbox.
@@ -59,7 +61,7 @@ pub struct Command {
 #[derive(Debug)]
 pub struct Child {
     plan: ExecPlan,
-    running: Running,
+    running: Box<dyn Held>,
     network: Option<Box<dyn NetworkGuard>>,
     started: Instant,
     ended_by: Option<Ending>,
@@ -98,6 +100,14 @@ pub enum RunError {
     /// The policy needs somebody who answers in the sandbox's network.
     #[error("the policy lists hosts or forwards ports, and no network service was given")]
     NoNetworkService,
+    /// What builds the sandbox failed; the command was not started, or its end is not known.
+    #[error("the backend `{backend}` failed: {reason}")]
+    Backend {
+        /// Which one.
+        backend: BackendName,
+        /// What it said.
+        reason: String,
+    },
     /// Pipes or waiting failed.
     #[error("could not {act}")]
     Io {
@@ -118,6 +128,7 @@ impl Sandbox {
             profile,
             helper: helper.into(),
             network: None,
+            backends: Backends::built_in(),
         }
     }
 
@@ -126,6 +137,13 @@ impl Sandbox {
     #[must_use]
     pub fn network(mut self, service: Arc<dyn NetworkService>) -> Self {
         self.network = Some(service);
+        self
+    }
+
+    /// The same sandbox with these backends to choose from.
+    #[must_use]
+    pub fn with_backends(mut self, backends: Backends) -> Self {
+        self.backends = backends;
         self
     }
 
@@ -214,7 +232,9 @@ impl Command {
     /// # Errors
     /// If the policy can't be enforced here.
     pub fn plan(&self) -> Result<ExecPlan, PlanError> {
-        ExecPlan::new(&self.sandbox.profile, &self.spec())
+        self.sandbox
+            .backends
+            .plan(&self.sandbox.profile, &self.spec())
     }
 
     fn spec(&self) -> Spec {
@@ -234,7 +254,8 @@ impl Command {
     pub fn spawn(self) -> Result<Child, RunError> {
         let spec = self.spec();
         let profile = &self.sandbox.profile;
-        let plan = ExecPlan::new(profile, &spec)?;
+        let backends = &self.sandbox.backends;
+        let plan = backends.plan(profile, &spec)?;
         let [stdin, stdout, stderr] = self.standard;
         let input = stdio::input(stdin)?;
         let output = stdio::output(stdout, 1)?;
@@ -249,11 +270,15 @@ impl Command {
             .iter()
             .map(|(fd, number)| (fd.as_fd(), *number))
             .collect();
-        let builder = Builder::Program(&self.sandbox.helper);
-        let service = self.sandbox.network.as_deref();
-        let mut child = match Child::start(plan, builder, standard, &kept, service) {
+        let launch = Launch {
+            builder: Builder::Program(&self.sandbox.helper),
+            standard,
+            kept: &kept,
+            network: self.sandbox.network.as_deref(),
+        };
+        let mut child = match Child::start(plan, backends, launch) {
             Err(RunError::Spawn(error)) => match ExecPlan::instead(profile, &spec, &error)? {
-                Some(plan) => Child::start(plan, builder, standard, &kept, service)?,
+                Some(plan) => Child::start(plan, backends, launch)?,
                 None => return Err(error.into()),
             },
             started => started?,
@@ -284,15 +309,12 @@ impl Command {
 
 impl Child {
     pub(crate) fn start(
-        plan: ExecPlan,
-        builder: Builder<'_>,
-        standard: [BorrowedFd<'_>; 3],
-        kept: &[(BorrowedFd<'_>, i32)],
-        service: Option<&dyn NetworkService>,
+        mut plan: ExecPlan,
+        backends: &Backends,
+        launch: Launch<'_>,
     ) -> Result<Self, RunError> {
         let null = stdio::open_null()?;
-        let mut plan = plan;
-        let standard = standard.map(|fd| {
+        let standard = launch.standard.map(|fd| {
             if stdio::is_directory(fd) {
                 // Whoever holds a directory of the host can climb from it to everywhere.
                 plan.warnings
@@ -301,22 +323,12 @@ impl Child {
             }
             fd
         });
-        if let Some((_, number)) = kept.iter().find(|(fd, _)| stdio::is_directory(*fd)) {
+        let mut kept = launch.kept.iter();
+        if let Some((_, number)) = kept.find(|(fd, _)| stdio::is_directory(*fd)) {
             return Err(RunError::Directory(*number));
         }
-        let order = match (&plan.network, service) {
-            (None, _) => None,
-            (Some(order), Some(service)) => Some((order, service)),
-            (Some(_), None) => return Err(RunError::NoNetworkService),
-        };
-        let mut network = None;
-        let mut attach = |sockets| {
-            if let Some((order, service)) = order {
-                network = Some(service.serve(order, sockets)?);
-            }
-            Ok(())
-        };
-        let running = stockade_linux::spawn(&plan.linux, builder, standard, kept, &mut attach)?;
+        let mut running = backends.spawn(&plan, &Launch { standard, ..launch })?;
+        let network = running.take_network();
         Ok(Self {
             plan,
             running,
@@ -370,8 +382,8 @@ impl Child {
         self.finish()
     }
 
-    pub(crate) fn running(&mut self) -> &mut Running {
-        &mut self.running
+    pub(crate) fn running(&mut self) -> &mut dyn Held {
+        self.running.as_mut()
     }
 
     /// Hears one message; false when there will be no more.
@@ -401,10 +413,7 @@ impl Child {
     }
 
     pub(crate) fn finish(&mut self) -> Result<Finished, RunError> {
-        let outcome = self.running.wait().map_err(|source| RunError::Io {
-            act: "wait for the sandbox",
-            source,
-        })?;
+        let outcome = self.running.wait()?;
         let status = outcome.status.map(ExitStatus::from_raw);
         let ending = match (self.ended_by, status) {
             (Some(why), _) => why,

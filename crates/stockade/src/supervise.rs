@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, poll};
 use stockade_linux::{Builder, Signals};
 
+use crate::backend::{Backends, Launch};
 use crate::network::NetworkService;
 use crate::plan::ExecPlan;
 use crate::report::Ending;
@@ -24,6 +25,8 @@ use self::terminal::Screen;
 pub struct Foreground<'a> {
     /// Descriptors that the command keeps, with their numbers there.
     pub keep: Vec<(OwnedFd, i32)>,
+    /// What can carry the plan out.
+    pub backends: &'a Backends,
     /// Who answers in the sandbox's network.
     pub network: Option<Arc<dyn NetworkService>>,
     /// Who is shown what the command prints.
@@ -54,6 +57,7 @@ pub enum Stream {
 impl fmt::Debug for Foreground<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Foreground")
+            .field("backends", &self.backends)
             .field("keep", &self.keep)
             .field("network", &self.network)
             .field("tap", &self.tap.is_some())
@@ -111,8 +115,13 @@ pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground<'_>) -> Result<Fini
         .collect();
     let mut child = {
         let standard = [rustix::stdio::stdin(), relays.stdout(), relays.stderr()];
-        let service = launch.network.as_deref();
-        Child::start(plan, Builder::Copy, standard, &kept, service)?
+        let start = Launch {
+            builder: Builder::Copy,
+            standard,
+            kept: &kept,
+            network: launch.network.as_deref(),
+        };
+        Child::start(plan, launch.backends, start)?
     };
     relays.close_inner();
     let mut screen = match child.running().take_terminal() {
@@ -184,9 +193,14 @@ fn supervise(
     }
 }
 
-fn react(number: i32, child: &Child, screen: &mut Option<Screen<'_>>) {
+fn react(number: i32, child: &mut Child, screen: &mut Option<Screen<'_>>) {
     match (number, screen) {
-        (signal::WINCH, Some(screen)) => screen.resize(),
+        (signal::WINCH, Some(screen)) => {
+            screen.resize();
+            if let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stdin()) {
+                child.running().resize(size.ws_row, size.ws_col);
+            }
+        }
         (signal::WINCH | signal::CONT, _) => {}
         // A sandbox that has ended in this moment needs no signal.
         (number, _) => drop(child.signal(number)),

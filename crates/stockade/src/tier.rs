@@ -9,21 +9,16 @@
 use stockade_linux::{SpawnError, Stage};
 use stockade_policy::profile::{Backend, Level, Profile};
 
-use crate::plan::{ExecPlan, PlanError};
+use crate::plan::ExecPlan;
 use crate::probe::Tier;
 use crate::report::Enforcement;
 
-/// The tier to try first.
-pub(crate) fn first(profile: &Profile) -> Result<Tier, PlanError> {
-    let level = profile.level.value;
-    if !matches!(level, Level::Default | Level::Enhanced) {
-        return Err(PlanError::Level { level });
-    }
-    match profile.backend.as_ref().map(|backend| backend.value) {
-        None | Some(Backend::Native) => Ok(Tier::Native),
-        Some(Backend::Landlock) if level == Level::Default => Ok(Tier::Landlock),
-        Some(backend @ Backend::Landlock) => Err(PlanError::BelowLevel { backend, level }),
-        Some(backend) => Err(PlanError::Backend(backend)),
+/// The tier to try first, if the choice is between the two that the helper carries out.
+pub(crate) fn first(backend: Option<Backend>) -> Option<Tier> {
+    match backend {
+        None | Some(Backend::Native) => Some(Tier::Native),
+        Some(Backend::Landlock) => Some(Tier::Landlock),
+        Some(_) => None,
     }
 }
 
@@ -51,16 +46,21 @@ pub(crate) fn notice(plan: &ExecPlan, error: Option<&SpawnError>) -> String {
         Some(other) => other.to_string(),
         None => "as was asked for".to_owned(),
     };
+    format!(
+        "running in tier `landlock`: {reason}; not in full: {} (see --report)",
+        shortfall(plan)
+    )
+}
+
+/// The clauses that do not hold in full.
+pub(crate) fn shortfall(plan: &ExecPlan) -> String {
     let partly: Vec<String> = plan
         .enforcement
         .iter()
         .filter(|report| report.enforcement != Enforcement::Full)
         .map(|report| report.clause.to_string())
         .collect();
-    format!(
-        "running in tier `landlock`: {reason}; not in full: {} (see --report)",
-        partly.join(", ")
-    )
+    partly.join(", ")
 }
 
 /// Steps that only need what every sandbox of the tier needs, and no path of a policy.

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anstyle::Style;
+use serde::Serialize;
 use stockade::probe::{self, Report, Support, Tier};
 
 use crate::args::DoctorArgs;
@@ -11,19 +12,42 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, SO_SO};
 
+#[cfg(target_os = "linux")]
+mod levels;
+
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     // The running program itself, even if its file has been replaced since.
-    let report = probe::probe(Path::new("/proc/self/exe"));
+    let helper = Path::new("/proc/self/exe");
+    let report = probe::probe(helper);
+    #[cfg(target_os = "linux")]
+    let levels = levels::table(helper);
     if args.output.json {
-        output::json(&report)?;
+        output::json(Document {
+            report: &report,
+            #[cfg(target_os = "linux")]
+            levels,
+        })?;
     } else {
-        output::text(|out| print(&report, out))?;
+        output::text(|out| {
+            print(&report, out)?;
+            #[cfg(target_os = "linux")]
+            levels::print(&levels, out)?;
+            conclude(&report, out)
+        })?;
     }
     Ok(if report.tier.is_some() {
         Exit::Success
     } else {
         Exit::Negative
     })
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    #[cfg(target_os = "linux")]
+    levels: Vec<levels::LevelRow>,
 }
 
 /// One line of the table.
@@ -51,6 +75,10 @@ fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+fn conclude(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let (style, conclusion) = match report.tier {
         Some(Tier::Native) => (GOOD, "commands run in tier `native`: namespaces and mounts"),
         Some(Tier::Landlock) => (

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde::Serialize;
 use stockade::PolicyVariable;
-use stockade_policy::profile::{Backend, BasePolicy, Profile};
+use stockade_policy::profile::{Backend, BasePolicy, Level, Profile};
 
 use crate::args::RunArgs;
 use crate::exit::Exit;
@@ -79,6 +79,16 @@ fn unconfined(
         ("--report", args.report.is_some()),
         ("--explain", args.explain),
         ("--inspect", args.inspect),
+        (
+            "--backend",
+            args.policy
+                .backend
+                .is_some_and(|name| name != Backend::None),
+        ),
+        (
+            "--level",
+            args.policy.level.is_some_and(|level| level != Level::Off),
+        ),
     ];
     if let Some((flag, _)) = ignored.into_iter().find(|(_, typed)| *typed) {
         let text = format!("`{flag}` needs a sandbox, and `--danger-full-access` is none");

@@ -5,6 +5,7 @@
 )]
 #![cfg(target_os = "linux")]
 
+mod backends;
 mod bad_input;
 mod basics;
 mod context;

@@ -79,8 +79,10 @@ pub(super) fn confine(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Runni
     } else {
         None
     };
-    capabilities::drop_all().at(Stage::DropCapabilities)?;
-    rustix::thread::set_no_new_privs(true).at(Stage::NoNewPrivileges)?;
+    if !plan.trusted {
+        capabilities::drop_all().at(Stage::DropCapabilities)?;
+        rustix::thread::set_no_new_privs(true).at(Stage::NoNewPrivileges)?;
+    }
     if let Some(rules) = &plan.landlock {
         landlock::restrict(rules).at(Stage::Landlock)?;
     }

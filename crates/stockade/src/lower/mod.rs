@@ -14,13 +14,12 @@ use stockade_rules::{AbsPath, Access, Kind, Pattern, RuleSet};
 
 use self::network::Network;
 use crate::host::{self, Found, Host};
-use crate::plan::{ExecPlan, PlanError, Spec};
+use crate::plan::{Carrier, ExecPlan, PlanError, Spec};
 use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
 
 /// What a tier makes of the rules.
 struct Parts {
-    backend: Backend,
     root: plan::Root,
     mounts: Vec<plan::Mount>,
     cwd: AbsPath,
@@ -45,11 +44,14 @@ struct Parts {
     hide_processes: bool,
 }
 
+/// The plan of a run in `tier`, for `backend`: the tier's own, or one that takes its view and
+/// rules and has them enforced by others.
 pub(crate) fn lower(
     profile: &Profile,
     spec: &Spec,
     host: &Host,
     tier: Tier,
+    backend: Backend,
 ) -> Result<ExecPlan, PlanError> {
     let network = network::lower(profile, host, tier)?;
     let mut warnings = profile.warnings.clone();
@@ -69,10 +71,9 @@ pub(crate) fn lower(
         }
     };
     let temporary = parts.temporary.as_ref().map(AbsPath::as_path);
-    let environment = environment::lower(profile, spec, parts.backend, &network, temporary)?;
+    let environment = environment::lower(profile, spec, backend, &network, temporary)?;
     enforcement.push(limits_report);
     enforcement.sort_by_key(|report| report.clause);
-    check(profile, tier, &enforcement)?;
 
     let linux = LinuxPlan {
         command: Command {
@@ -92,10 +93,10 @@ pub(crate) fn lower(
         seccomp: filter(
             profile,
             parts.options,
-            Mediation {
+            Some(Mediation {
                 reads: parts.mediated.reads || spec.explain,
                 ..parts.mediated
-            },
+            }),
         )?,
         mediation: Some(plan::Mediation {
             rules: parts.rules,
@@ -110,12 +111,13 @@ pub(crate) fn lower(
         nested_namespaces: profile.danger_nested_namespaces.value,
         keep_descriptors: spec.keep_descriptors.clone(),
         terminal: spec.terminal,
+        trusted: false,
     };
     if linux.command.argv.is_empty() {
         return Err(PlanError::Empty);
     }
     Ok(ExecPlan {
-        backend: parts.backend,
+        backend,
         enforcement,
         env_removed: environment.removed,
         warnings,
@@ -123,6 +125,7 @@ pub(crate) fn lower(
         output: profile.limits.output(),
         network: network.order,
         linux,
+        carrier: Carrier::Helper,
     })
 }
 
@@ -130,7 +133,6 @@ fn native(profile: &Profile, rules: RuleSet, host: &Host) -> Result<Parts, PlanE
     let reads = denies_reads_unmounted(profile, &rules, host);
     let view = mounts::lower(profile, rules, host)?;
     Ok(Parts {
-        backend: Backend::Native,
         root: view.root,
         mounts: view.mounts,
         cwd: view.cwd,
@@ -197,10 +199,10 @@ fn denies_reads_unmounted(profile: &Profile, rules: &RuleSet, host: &Host) -> bo
     })
 }
 
-fn filter(
+pub(crate) fn filter(
     profile: &Profile,
     mut options: ProfileOptions,
-    mediated: Mediation,
+    mediated: Option<Mediation>,
 ) -> Result<stockade_linux::seccomp::FilterSpec, PlanError> {
     options.kind = match profile.seccomp.mode.value {
         SeccompMode::Strict => ProfileKind::Strict,
@@ -214,7 +216,7 @@ fn filter(
     options.allow_namespaces = profile.danger_nested_namespaces.value;
     // A debugger can do more harm than good where the level asks for the smallest surface.
     options.allow_debug &= profile.level.value < Level::Enhanced;
-    options.mediation = Some(mediated);
+    options.mediation = mediated;
     let arch = Arch::native().ok_or(PlanError::Architecture)?;
     options.filter(arch).map_err(PlanError::Seccomp)
 }
@@ -266,7 +268,11 @@ fn clauses(profile: &Profile, host: &Host, network: &Network) -> Vec<ClauseRepor
 }
 
 /// Refuses what would not hold, unless that was asked for.
-fn check(profile: &Profile, tier: Tier, reports: &[ClauseReport]) -> Result<(), PlanError> {
+pub(crate) fn check(
+    profile: &Profile,
+    weaker: Weaker,
+    reports: &[ClauseReport],
+) -> Result<(), PlanError> {
     for report in reports {
         if report.enforcement == Enforcement::Full {
             continue;
@@ -289,17 +295,26 @@ fn check(profile: &Profile, tier: Tier, reports: &[ClauseReport]) -> Result<(), 
             clause,
             Clause::Privileges | Clause::Seccomp | Clause::Limits
         );
-        // A tier that was chosen, or is all that the host offers, has its gaps; they are said.
-        let of_tier = tier == Tier::Landlock && report.enforcement == Enforcement::Partial;
-        if !by_request && !of_tier && !profile.best_effort.value {
+        // A backend that was chosen, or is all that the host offers, has its gaps; they are said.
+        let of_backend = weaker == Weaker::Chosen && report.enforcement == Enforcement::Partial;
+        if !by_request && !of_backend && !profile.best_effort.value {
             return Err(PlanError::Unenforced { clause, reason });
         }
     }
     Ok(())
 }
 
+/// Whether a clause may hold with a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weaker {
+    /// The backend is one that has gaps, which was chosen or is all there is.
+    Chosen,
+    /// Nobody chose less than everything.
+    No,
+}
+
 /// An argument or entry without NUL.
-fn text(text: impl AsRef<std::ffi::OsStr>) -> Result<Text, PlanError> {
+pub(crate) fn text(text: impl AsRef<std::ffi::OsStr>) -> Result<Text, PlanError> {
     let text = text.as_ref();
     Text::new(text).ok_or_else(|| PlanError::Nul(text.to_owned()))
 }

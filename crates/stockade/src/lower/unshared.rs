@@ -12,7 +12,7 @@ use std::path::Path;
 
 use stockade_linux::plan::{Landlock, Resource, Rlimit, Root};
 use stockade_linux::seccomp::{Mediation, ProfileOptions};
-use stockade_policy::profile::{Backend, Base, Clause, Profile, SeccompMode};
+use stockade_policy::profile::{Base, Clause, Profile, SeccompMode};
 use stockade_rules::{AbsPath, Access, Kind as Wish, PathRule, Pattern, RuleSet};
 
 use super::Parts;
@@ -42,7 +42,6 @@ pub(super) fn lower(
     writable.extend(scratch.iter().cloned());
     let aliases = AbsPath::new("/dev/shm").ok().zip(shared_memory);
     let parts = Parts {
-        backend: Backend::Landlock,
         root: Root::Host,
         mounts: Vec::new(),
         cwd,

@@ -44,6 +44,26 @@ pub(super) fn probe(helper: &Path) -> Report {
     })
 }
 
+/// Whether one tier holds here, without trying what it does not need.
+pub(super) fn engine(helper: &Path, tier: Tier) -> Support {
+    let facts = Facts::read();
+    let base = match tier {
+        Tier::Native => namespaces(helper, &facts).0.support,
+        Tier::Landlock => landlock(helper, &facts).support,
+    };
+    let filter = seccomp(helper).support;
+    let gaps: Vec<Gap> = [&base, &filter]
+        .into_iter()
+        .flat_map(Support::gaps)
+        .cloned()
+        .collect();
+    if base.is_usable() && filter.is_usable() {
+        Support::from_gaps(gaps)
+    } else {
+        Support::None { gaps }
+    }
+}
+
 /// The filter is part of every tier, Landlock of the lower one in place of the mounts.
 fn tier(namespaces: &Check, landlock: &Landlock, seccomp: &Seccomp) -> Option<Tier> {
     if !seccomp.support.is_usable() {

@@ -102,7 +102,7 @@ fn version(text: &str) -> Option<String> {
 }
 
 /// Searches `PATH`, leaving out relative entries: they would let the current directory decide.
-fn find(name: &str) -> Option<PathBuf> {
+pub(super) fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)
         .filter(|dir| dir.is_absolute())

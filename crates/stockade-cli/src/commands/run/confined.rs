@@ -16,6 +16,7 @@ use stockade_policy::profile::Profile;
 use stockade_proxy::{SandboxProxy, Upstream};
 
 use crate::args::RunArgs;
+use crate::commands::backends;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -37,7 +38,8 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         terminal: interactive,
         explain: args.explain,
     };
-    let plan = ExecPlan::new(profile, &spec).map_err(plan_failure)?;
+    let backends = backends();
+    let plan = backends.plan(profile, &spec).map_err(plan_failure)?;
     if args.dry_run {
         match Format::of(args.output.json) {
             Format::Json => output::json(&plan)?,
@@ -57,6 +59,7 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         keep: passed_descriptors(&args.policy.pass_fd)?,
         tap: inspector.as_ref().map(|inspector| inspector as &dyn Tap),
         network: network(&plan)?,
+        backends: &backends,
     };
     let finished = match stockade::run_in_foreground(plan, &launch) {
         Err(RunError::Spawn(error)) => {

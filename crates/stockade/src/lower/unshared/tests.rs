@@ -7,7 +7,7 @@ use stockade_policy::{SandboxPolicy, Surroundings};
 use stockade_rules::{AbsPath, Access, Origin, PathRule, Pattern};
 
 use crate::host::Host;
-use crate::lower::lower;
+use crate::lower::{Weaker, check, lower};
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
@@ -53,7 +53,10 @@ fn plan(profile: &Profile, abi: u32) -> Result<ExecPlan, PlanError> {
         argv: vec!["true".into()],
         ..Spec::default()
     };
-    lower(profile, &spec, &host, Tier::Landlock)
+    let backend = stockade_policy::profile::Backend::Landlock;
+    let plan = lower(profile, &spec, &host, Tier::Landlock, backend)?;
+    check(profile, Weaker::Chosen, &plan.enforcement)?;
+    Ok(plan)
 }
 
 fn grants(profile: &Profile) -> Landlock {

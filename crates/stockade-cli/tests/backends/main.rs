@@ -1,0 +1,101 @@
+//! The behaviour contract on every backend: what holds where, in the table of docs/backends.md.
+//!
+//! `cargo test -p stockade-cli --test backends -- bwrap/F02` runs one cell.
+
+#![expect(clippy::too_many_lines, reason = "a function here is a table of cases")]
+
+#[path = "../contract/fs_read_write.rs"]
+mod fs_read_write;
+#[path = "../contract/git.rs"]
+mod git;
+#[path = "../contract/kernel_surface.rs"]
+mod kernel_surface;
+#[path = "../contract/lifecycle.rs"]
+mod lifecycle;
+#[path = "../contract/limits.rs"]
+mod limits;
+#[path = "../contract/network_off.rs"]
+mod network_off;
+#[path = "../contract/renames.rs"]
+mod renames;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use stockade_test::Case;
+use stockade_test::matrix::{self, Column, Matrix, Prepared};
+
+/// Which clauses a leak in a row may fall under.
+const CLAUSES: &[(char, &[&str])] = &[
+    ('F', &["fs-read", "fs-write", "names"]),
+    ('N', &["fs-read", "fs-write", "names"]),
+    ('G', &["fs-write", "names"]),
+    (
+        'X',
+        &["devices", "ipc", "privileges", "processes", "seccomp"],
+    ),
+    ('W', &["ipc", "network", "seccomp"]),
+    ('L', &["limits", "processes"]),
+    ('R', &["limits"]),
+];
+
+fn main() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    matrix::main(&Matrix {
+        program: env!("CARGO_BIN_EXE_stockade").into(),
+        rows,
+        columns: columns(),
+        prepare: |_| Prepared::default(),
+        clauses: CLAUSES,
+        document: root.join("docs/backends.md"),
+    })
+}
+
+fn rows() -> Vec<Case> {
+    let areas = [
+        fs_read_write::cases(),
+        renames::cases(),
+        git::cases(),
+        kernel_surface::cases(),
+        network_off::cases(),
+        lifecycle::cases(),
+        limits::cases(),
+    ];
+    let areas = areas.into_iter().flatten();
+    areas
+        .filter(|case| CLAUSES.iter().any(|(area, _)| case.id().starts_with(*area)))
+        .collect()
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column {
+            backend: "native",
+            usable: |_| Ok(()),
+            flags: Vec::new(),
+            without: &[],
+        },
+        Column {
+            backend: "bwrap",
+            usable: |_| program("bwrap"),
+            flags: Vec::new(),
+            without: &[],
+        },
+        Column {
+            backend: "gvisor",
+            usable: |_| program("runsc"),
+            flags: Vec::new(),
+            without: &[],
+        },
+    ]
+}
+
+/// Whether a program answers when asked for its version.
+fn program(name: &str) -> Result<(), String> {
+    let status = std::process::Command::new(name).arg("--version").output();
+    match status {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(format!("`{name} --version` ended with {}", output.status)),
+        Err(error) => Err(format!("`{name}`: {error}")),
+    }
+}

@@ -1,0 +1,187 @@
+//! Backends by name: what is refused, what is said, and that nothing runs bare.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::context::{Context, STOCKADE, has};
+
+#[test]
+fn nothing_runs_unconfined_without_the_word_for_it() {
+    let context = Context::new();
+    for flags in [["--backend", "none"], ["--level", "off"]] {
+        let args = ["run", flags[0], flags[1], "--", "touch", "ran"];
+        let ran = context.stockade(args).ends_with(125);
+        assert!(ran.stderr.contains("--danger-full-access"), "{ran:#?}");
+        assert!(!context.project().join("ran").exists());
+    }
+    for flags in [["--backend", "native"], ["--level", "default"]] {
+        let danger = "--danger-full-access";
+        let args = ["run", danger, flags[0], flags[1], "--", "touch", "ran"];
+        context.stockade(args).ends_with(125);
+        assert!(!context.project().join("ran").exists());
+    }
+    let args = [
+        "run",
+        "--danger-full-access",
+        "--backend",
+        "none",
+        "--",
+        "touch",
+        "ran",
+    ];
+    context.stockade(args).ends_with(0);
+    assert!(context.project().join("ran").exists());
+}
+
+#[test]
+fn unknown_words_are_refused() {
+    let context = Context::new();
+    for flags in [["--backend", "bubblewrap"], ["--level", "Maximum"]] {
+        let args = ["run", flags[0], flags[1], "--", "touch", "ran"];
+        context.stockade(args).ends_with(2);
+        assert!(!context.project().join("ran").exists());
+    }
+}
+
+#[test]
+fn a_backend_that_is_not_there_is_an_error() {
+    let context = Context::new();
+    let empty = context.project().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let path = format!("PATH={}", empty.display());
+    for backend in ["bwrap", "nsjail", "gvisor", "docker", "seatbelt"] {
+        let argv = [
+            "env",
+            "-i",
+            &path,
+            STOCKADE,
+            "run",
+            "--backend",
+            backend,
+            "--",
+            "/usr/bin/touch",
+            "ran",
+        ];
+        let ran = context.other(&argv).ends_with(125);
+        assert!(ran.stderr.contains(backend), "{ran:#?}");
+        assert!(!context.project().join("ran").exists());
+    }
+}
+
+#[test]
+fn a_weaker_backend_than_the_level_is_refused() {
+    let context = Context::new();
+    for (backend, level) in [
+        ("bwrap", "enhanced"),
+        ("native", "container"),
+        ("docker", "maximum"),
+    ] {
+        let args = [
+            "run",
+            "--backend",
+            backend,
+            "--level",
+            level,
+            "--",
+            "touch",
+            "ran",
+        ];
+        let ran = context.stockade(args).ends_with(125);
+        assert!(ran.stderr.contains("below the level"), "{ran:#?}");
+        assert!(!context.project().join("ran").exists());
+    }
+}
+
+#[test]
+fn the_caller_s_own_sandbox_must_be_vouched_for() {
+    let context = Context::new();
+    let ran = context.stockade(["run", "--backend", "external", "--", "touch", "ran"]);
+    ran.ends_with(125);
+    assert!(!context.project().join("ran").exists());
+    let args = [
+        "run",
+        "--backend",
+        "external",
+        "--best-effort",
+        "--",
+        "touch",
+        "ran",
+    ];
+    let ran = context.stockade(args).ends_with(0);
+    assert!(ran.stderr.contains("not in full"), "{ran:#?}");
+}
+
+#[test]
+fn bwrap_reports_what_it_planned() {
+    let test = "bwrap_reports_what_it_planned";
+    if !has(
+        test,
+        "tool:bwrap",
+        &["bwrap", "--unshare-user", "--ro-bind", "/", "/", "true"],
+    ) {
+        return;
+    }
+    let context = Context::new();
+    let args = [
+        "run",
+        "--backend",
+        "bwrap",
+        "--report",
+        "r.json",
+        "--",
+        "sh",
+        "-c",
+        "exit 3",
+    ];
+    let ran = context.stockade(args).ends_with(3);
+    assert!(ran.stderr.contains("running in `bwrap`"), "{ran:#?}");
+    let report = fs::read(context.project().join("r.json")).unwrap();
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    let args = [
+        "run",
+        "--backend",
+        "bwrap",
+        "--dry-run",
+        "--json",
+        "--",
+        "true",
+    ];
+    let plan = context.stockade(args).json();
+    assert_eq!(report["backend"], "bwrap");
+    assert_eq!(report["enforcement"], plan["enforcement"]);
+    assert_eq!(report["ending"]["exited"], 3);
+    let args = [
+        "run",
+        "--backend",
+        "bwrap",
+        "--require",
+        "names",
+        "--",
+        "touch",
+        "ran",
+    ];
+    context.stockade(args).ends_with(125);
+    assert!(!context.project().join("ran").exists());
+}
+
+#[test]
+fn doctor_says_what_each_level_means() {
+    let context = Context::new();
+    let report = context.stockade(["doctor", "--json"]).json();
+    let levels = report["levels"].as_array().unwrap();
+    let names: Vec<_> = levels
+        .iter()
+        .map(|row| row["level"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["off", "default", "enhanced", "container", "maximum"]
+    );
+    assert_eq!(levels[0]["backend"], "none");
+    for row in levels {
+        assert!(!row["reason"].as_str().unwrap().is_empty(), "{row:#}");
+    }
+    let default = &levels[1]["backend"];
+    assert_eq!(*default, report["tier"], "the default is the tier of a run");
+}

@@ -1,0 +1,269 @@
+//! The connection to a container engine, by its Unix socket only.
+
+use std::env;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
+use bollard::{API_DEFAULT_VERSION, Docker};
+use tokio::runtime::{Builder, Runtime};
+
+/// How long the engine may think before it answers at all.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A request that runs as long as its container must not be cut short.
+const LONGEST_REQUEST_SECONDS: u64 = 30 * 24 * 60 * 60;
+
+/// Who made a container: the process, by its id and the moment it began.
+pub(crate) const OWNER_LABEL: &str = "dev.stockade.owner";
+
+/// A container engine that answers.
+#[derive(Debug)]
+pub struct Engine {
+    runtime: Runtime,
+    client: Docker,
+    socket: PathBuf,
+}
+
+/// Why the engine could not do something.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// Nothing answers.
+    #[error("no container engine answers: {0}")]
+    NoEngine(String),
+    /// Only local sockets are used: what is sent to them is as good as root.
+    #[error("DOCKER_HOST is `{0}`; only Unix sockets are used")]
+    NotUnix(String),
+    /// A request failed.
+    #[error("the container engine could not {act}")]
+    Call {
+        /// What was asked for.
+        act: &'static str,
+        /// What it said.
+        source: bollard::errors::Error,
+    },
+    /// The runtime of this crate could not be made.
+    #[error("could not prepare to speak to the container engine")]
+    Runtime(#[source] std::io::Error),
+}
+
+impl EngineError {
+    /// What the user could do.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NoEngine(_) | Self::NotUnix(_) => Some(
+                "start the daemon (`systemctl start docker`), or set DOCKER_HOST to unix:// and its socket",
+            ),
+            Self::Call { .. } | Self::Runtime(_) => None,
+        }
+    }
+}
+
+impl Engine {
+    /// The engine of `DOCKER_HOST`, or the first of the usual sockets that answers: Docker's,
+    /// then Podman's.
+    ///
+    /// # Errors
+    /// If none answers.
+    pub fn connect() -> Result<Self, EngineError> {
+        let sockets = match env::var("DOCKER_HOST") {
+            Err(_) => usual_sockets(),
+            Ok(host) => match host.strip_prefix("unix://") {
+                Some(path) => vec![PathBuf::from(path)],
+                None => return Err(EngineError::NotUnix(host)),
+            },
+        };
+        let mut reasons = Vec::new();
+        for socket in sockets {
+            match Self::at(&socket) {
+                Ok(engine) => return Ok(engine),
+                Err(error) => reasons.push(format!("`{}`: {}", socket.display(), chain(&error))),
+            }
+        }
+        Err(EngineError::NoEngine(reasons.join("; ")))
+    }
+
+    /// The engine behind this socket.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn at(socket: &Path) -> Result<Self, EngineError> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(EngineError::Runtime)?;
+        let client = {
+            let path = socket.to_string_lossy();
+            let _entered = runtime.enter();
+            Docker::connect_with_unix(&path, LONGEST_REQUEST_SECONDS, API_DEFAULT_VERSION)
+                .map_err(call("be reached"))?
+        };
+        let client = runtime
+            .block_on(async { tokio::time::timeout(PATIENCE, client.negotiate_version()).await })
+            .map_err(|_| EngineError::NoEngine("it does not answer in time".to_owned()))?
+            .map_err(call("say its version"))?;
+        Ok(Self {
+            runtime,
+            client,
+            socket: socket.to_owned(),
+        })
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Whether it knows a runtime, such as `runsc`.
+    ///
+    /// # Errors
+    /// If it can't be asked.
+    pub fn has_runtime(&self, name: &str) -> Result<bool, EngineError> {
+        let info = self
+            .block(self.client.info())
+            .map_err(call("describe itself"))?;
+        Ok(info
+            .runtimes
+            .is_some_and(|runtimes| runtimes.contains_key(name)))
+    }
+
+    /// Removes containers of ours whose owner is gone.
+    ///
+    /// # Errors
+    /// If they can't be listed. One that can't be removed is left for the next time.
+    pub fn sweep(&self) -> Result<usize, EngineError> {
+        let filters = [("label".to_owned(), vec![OWNER_LABEL.to_owned()])];
+        let options = ListContainersOptionsBuilder::default()
+            .all(true)
+            .filters(&filters.into_iter().collect())
+            .build();
+        let found = self
+            .block(self.client.list_containers(Some(options)))
+            .map_err(call("list containers"))?;
+        let mut removed = 0;
+        for container in found {
+            let owner = container
+                .labels
+                .as_ref()
+                .and_then(|all| all.get(OWNER_LABEL));
+            let (Some(owner), Some(id)) = (owner, &container.id) else {
+                continue;
+            };
+            if !is_alive(owner) && self.remove_container(id).is_ok() {
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes a container, running or not; one that is gone already is no failure.
+    pub(crate) fn remove_container(&self, name: &str) -> Result<(), EngineError> {
+        let options = RemoveContainerOptionsBuilder::default().force(true).v(true);
+        let removed = self.client.remove_container(name, Some(options.build()));
+        match self.block(removed) {
+            Err(error) if !is_gone(&error) => Err(call("remove the container")(error)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn client(&self) -> &Docker {
+        &self.client
+    }
+
+    pub(crate) fn block<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
+    }
+
+    pub(crate) fn into_parts(self) -> (Runtime, Docker) {
+        (self.runtime, self.client)
+    }
+}
+
+pub(crate) fn call(act: &'static str) -> impl Fn(bollard::errors::Error) -> EngineError {
+    move |source| EngineError::Call { act, source }
+}
+
+/// Whether the engine says that there is no such thing, or that it is being removed by another.
+pub(crate) fn is_gone(error: &bollard::errors::Error) -> bool {
+    matches!(
+        error,
+        bollard::errors::Error::DockerResponseServerError {
+            status_code: 404 | 409,
+            ..
+        }
+    )
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// What stands in [`OWNER_LABEL`] for this process.
+pub(crate) fn owner() -> String {
+    let pid = std::process::id();
+    format!("{pid}-{}", beginning_of(pid).unwrap_or_default())
+}
+
+fn is_alive(owner: &str) -> bool {
+    let Some((pid, beginning)) = owner.split_once('-') else {
+        return false;
+    };
+    let now = pid.parse().ok().and_then(beginning_of);
+    now.is_some_and(|now| now == beginning)
+}
+
+/// When a process began, in ticks since the machine did (`proc_pid_stat(5)`, field 22).
+fn beginning_of(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = stat.rsplit_once(')')?.1;
+    after_name.split_whitespace().nth(19).map(str::to_owned)
+}
+
+fn usual_sockets() -> Vec<PathBuf> {
+    let own = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let below = |name: &str| own.as_ref().map(|dir| dir.join(name));
+    [
+        Some(PathBuf::from("/var/run/docker.sock")),
+        below("docker.sock"),
+        Some(PathBuf::from("/run/podman/podman.sock")),
+        below("podman/podman.sock"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_is_a_process_and_its_beginning() {
+        let own = owner();
+        assert!(is_alive(&own));
+        let (pid, beginning) = own.split_once('-').unwrap();
+        assert!(!is_alive(&format!("{pid}-{beginning}1")));
+        assert!(!is_alive("4194305-1"));
+        assert!(!is_alive("nonsense"));
+    }
+
+    #[test]
+    fn a_socket_that_nobody_serves_is_no_engine() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = Engine::at(&dir.path().join("no.sock"));
+        assert!(refused.is_err(), "{refused:?}");
+    }
+}

@@ -1,0 +1,373 @@
+//! The same cases on every backend, in one table.
+//!
+//! A cell is what happened, not what was hoped for: *holds*, *partial* (it leaked, and the report
+//! of that very policy had said that the clause does not hold in full), *not* (it leaked, as the
+//! ledger says it does everywhere), *refused* (the launcher
+//! would not start it), *differs* (something else works otherwise). A leak under a clause that the
+//! report calls full fails the suite at once. At the end the table must equal the one in the
+//! document, so that nothing changes unnoticed; `STOCKADE_BLESS=1` writes it there instead.
+//!
+//! Controls are not run: the contract suite has shown that each attack works.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use crate::Failure;
+use crate::case::Case;
+use crate::exec::{Invocation, run};
+use crate::flag::Flag;
+use crate::judge::{Inside, inside};
+use crate::need::{Prober, is_required_word};
+use crate::runner::Runner;
+use crate::stage::{Actor, Role, Stage, is_root};
+use crate::suite::{PTY, Traces, is_filtered_out, say};
+use crate::world::World;
+
+/// What the test program is about.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "suites fill it in")]
+pub struct Matrix {
+    /// The program under test.
+    pub program: PathBuf,
+    /// The rows, made anew for each column.
+    pub rows: fn() -> Vec<Case>,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// Starts what the columns need in a directory of the stage; dropping it stops that.
+    pub prepare: fn(&Path) -> Prepared,
+    /// Clauses that a leak may fall under, by the first letter of the row.
+    pub clauses: &'static [(char, &'static [&'static str])],
+    /// Where the table is.
+    pub document: PathBuf,
+}
+
+/// One backend.
+#[derive(Debug, Clone)]
+#[expect(clippy::exhaustive_structs, reason = "suites fill it in")]
+pub struct Column {
+    /// Its name.
+    pub backend: &'static str,
+    /// Whether it works here, or why not.
+    pub usable: fn(&Prepared) -> Result<(), String>,
+    /// What else is on every command line.
+    pub flags: Vec<Flag>,
+    /// Rows that make no sense there, and why; a word that ends in `*` stands for all that begin
+    /// so.
+    pub without: &'static [(&'static str, &'static str)],
+}
+
+/// What was started for the columns.
+#[derive(Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "suites fill it in")]
+pub struct Prepared {
+    /// Variables for every launcher.
+    pub env: Vec<(&'static str, &'static str)>,
+    /// Why something is missing, by name.
+    pub missing: BTreeMap<&'static str, String>,
+    /// Stops it all when dropped.
+    pub guards: Vec<Box<dyn Guard>>,
+}
+
+/// Something that is stopped by being dropped.
+pub trait Guard: std::fmt::Debug + Send + Sync {}
+
+type Cells = Arc<Mutex<BTreeMap<(String, &'static str), &'static str>>>;
+
+/// Runs it with the arguments of the process.
+pub fn main(matrix: &Matrix) -> ExitCode {
+    let arguments = Arguments::from_args();
+    match conduct(matrix, &arguments) {
+        Ok(code) => code,
+        Err(reason) => {
+            say(&format!("the suite failed: {reason}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if arguments.list || !is_root() {
+        if !is_root() {
+            say("ignored all: only as root: containers and their engine need it");
+        }
+        let names = matrix.columns.iter().flat_map(|column| {
+            let rows = (matrix.rows)().into_iter();
+            rows.map(|case| Trial::test(name(column, &case), || Ok(())).with_ignored_flag(true))
+        });
+        return Ok(libtest_mimic::run(arguments, names.collect()).exit_code());
+    }
+    let stage = Arc::new(Stage::set()?);
+    let prepared = (matrix.prepare)(&stage.dir);
+    let program =
+        std::env::var_os("STOCKADE_BIN").map_or_else(|| matrix.program.clone(), PathBuf::from);
+    let runner = Arc::new(Runner::Cli {
+        program: stage.install(&program)?,
+    });
+    let terminal = stage.dir.join("terminal.py");
+    fs::write(&terminal, PTY).map_err(|e| format!("{}: {e}", terminal.display()))?;
+    let before = Traces::now();
+    let root = stage.actors.iter().find(|actor| actor.role == Role::Root);
+    let root = root.cloned().ok_or("no root among the actors")?;
+
+    let cells: Cells = Cells::default();
+    let mut trials = Vec::new();
+    let mut columns = Vec::new();
+    let required = std::env::var("STOCKADE_REQUIRE").unwrap_or_default();
+    let mut prober = Prober::new(&stage, &runner);
+    for column in &matrix.columns {
+        if let Err(reason) = (column.usable)(&prepared) {
+            let need = format!("backend:{}", column.backend);
+            if is_required_word(&need, &required) {
+                return Err(format!("STOCKADE_REQUIRE has {need}, but: {reason}"));
+            }
+            say(&format!("ignored {}: {reason}", column.backend));
+            continue;
+        }
+        columns.push(column);
+        for case in (matrix.rows)() {
+            let name = name(column, &case);
+            if is_filtered_out(arguments, &name) {
+                continue;
+            }
+            let tried = tried(column, &case, &root, &mut prober);
+            let key = (case.id().to_owned(), column.backend);
+            if let Err(why) = tried {
+                record(&cells, key, "–");
+                trials.push(
+                    Trial::test(name, move || Err(Failed::from(why))).with_ignored_flag(true),
+                );
+                continue;
+            }
+            let trial = Attempt {
+                case: on(case, column, &prepared),
+                clauses: matrix.clauses,
+                stage: Arc::clone(&stage),
+                runner: Arc::clone(&runner),
+                actor: root.clone(),
+                env: prepared.env.clone(),
+            };
+            let cells = Arc::clone(&cells);
+            trials.push(Trial::test(name, move || {
+                record(&cells, key, trial.cell()?);
+                Ok(())
+            }));
+        }
+    }
+    let conclusion = libtest_mimic::run(arguments, trials);
+    let is_whole = arguments.filter.is_none() && arguments.skip.is_empty();
+    let outcome = if is_whole && !conclusion.has_failed() {
+        compare(matrix, &columns, &cells)
+    } else {
+        Ok(())
+    };
+    drop(prepared);
+    let dir = stage.dir.clone();
+    drop(Arc::try_unwrap(stage));
+    let mut left = Traces::now().beyond(&before);
+    if dir.exists() {
+        left.push(format!("directory {}", dir.display()));
+    }
+    outcome?;
+    if left.is_empty() {
+        return Ok(conclusion.exit_code());
+    }
+    Err(format!("left behind on the host: {left:#?}"))
+}
+
+fn name(column: &Column, case: &Case) -> String {
+    format!("{}/{}", column.backend, case.id())
+}
+
+/// Whether the case can be tried there.
+fn tried(
+    column: &Column,
+    case: &Case,
+    actor: &Actor,
+    prober: &mut Prober<'_>,
+) -> Result<(), String> {
+    let speaks_of = |word: &str| match word.strip_suffix('*') {
+        Some(start) => case.id().starts_with(start),
+        None => case.id() == word,
+    };
+    if let Some((_, why)) = column.without.iter().find(|(word, _)| speaks_of(word)) {
+        return Err((*why).to_owned());
+    }
+    if let Some((role, reason)) = case.role.filter(|(role, _)| *role != actor.role) {
+        return Err(format!("only as {}: {reason}", role.label()));
+    }
+    for &need in &case.needs {
+        prober
+            .check(need, actor)
+            .map_err(|reason| format!("needs {need}: {reason}"))?;
+    }
+    Ok(())
+}
+
+fn on(case: Case, column: &Column, prepared: &Prepared) -> Case {
+    let backend = Flag::Backend(column.backend.into());
+    let mut case = case.everywhere(&backend);
+    for flag in &column.flags {
+        case = case.everywhere(flag);
+    }
+    for (name, value) in &prepared.env {
+        case = case.env(name, value);
+    }
+    case
+}
+
+fn record(cells: &Cells, key: (String, &'static str), cell: &'static str) {
+    if let Ok(mut cells) = cells.lock() {
+        cells.insert(key, cell);
+    }
+}
+
+/// One case on one backend.
+struct Attempt {
+    case: Case,
+    clauses: &'static [(char, &'static [&'static str])],
+    stage: Arc<Stage>,
+    runner: Arc<Runner>,
+    actor: Actor,
+    env: Vec<(&'static str, &'static str)>,
+}
+
+impl Attempt {
+    fn cell(&self) -> Result<&'static str, Failure> {
+        match inside(&self.case, &self.actor, &self.stage, &self.runner) {
+            Inside::Holds => Ok("holds"),
+            Inside::Refuses(_) => Ok("refused"),
+            Inside::Breaks(text) => {
+                say(&format!("{} differs: {text}", self.case.id()));
+                Ok("differs")
+            }
+            // On the ledger: nothing stops it anywhere.
+            Inside::Leaks(_) if self.case.gap.is_some() => Ok("not"),
+            Inside::Leaks(text) => {
+                if self.is_admitted()? {
+                    Ok("partial")
+                } else {
+                    Err(format!("it leaks, and the report calls it full\n{text}"))
+                }
+            }
+        }
+    }
+
+    /// Whether the report of this policy says that a clause which the row is about does not hold
+    /// in full.
+    fn is_admitted(&self) -> Result<bool, Failure> {
+        let world = World::new(&self.stage, &self.actor, "plan")?;
+        let mut flags = self.case.flags.clone();
+        flags.extend([Flag::DryRun, Flag::Json]);
+        let mut argv = self.runner.prefix(self.case.id(), &flags, &world)?;
+        argv.push("/bin/true".to_owned());
+        let mut env = world.environment();
+        let given = self.env.iter();
+        env.extend(given.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let invocation = Invocation {
+            argv,
+            cwd: world.project(),
+            env,
+            stdin: None,
+            capture: world.witness().join("plan"),
+            bound: Duration::from_secs(20),
+        };
+        let outcome = run(&invocation, &self.actor)?;
+        let plan: serde_json::Value = serde_json::from_str(&outcome.out())
+            .map_err(|error| format!("no plan: {error}: {}", outcome.err()))?;
+        let area = self.case.id().chars().next().unwrap_or(' ');
+        let about = self.clauses.iter().find(|(letter, _)| *letter == area);
+        let about = about.map_or(&[][..], |(_, clauses)| clauses);
+        let reports = plan["enforcement"].as_array().cloned().unwrap_or_default();
+        Ok(reports.iter().any(|report| {
+            let clause = report["clause"].as_str().unwrap_or_default();
+            about.contains(&clause) && report["enforcement"] != "full"
+        }))
+    }
+}
+
+const BEGIN: &str = "<!-- table: begin -->";
+const END: &str = "<!-- table: end -->";
+
+/// The table must be the one in the document, as far as its columns could be tried here.
+fn compare(matrix: &Matrix, columns: &[&Column], cells: &Cells) -> Result<(), Failure> {
+    let told = |error: std::io::Error| format!("{}: {error}", matrix.document.display());
+    let text = fs::read_to_string(&matrix.document).map_err(told)?;
+    let (head, rest) = text.split_once(BEGIN).ok_or("no table in the document")?;
+    let (old, tail) = rest.split_once(END).ok_or("no end of the table")?;
+    let cells = cells.lock().map_err(|_| "a test died")?;
+    let rows = (matrix.rows)();
+    let known = parse(old);
+    let mut differences = Vec::new();
+    let mut table = String::from("\n| row | case |");
+    for column in &matrix.columns {
+        let _ = write!(table, " {} |", column.backend);
+    }
+    let _ = write!(
+        table,
+        "\n|---|---|{}\n",
+        "---|".repeat(matrix.columns.len())
+    );
+    for case in &rows {
+        let _ = write!(table, "| {} | {} |", case.id(), case.title());
+        for column in &matrix.columns {
+            let key = (case.id().to_owned(), column.backend);
+            let before = known.get(&(case.id().to_owned(), column.backend.to_owned()));
+            let before = before.map_or("", String::as_str);
+            let tried = columns.iter().any(|tried| tried.backend == column.backend);
+            let now = if tried {
+                cells.get(&key).copied().unwrap_or("–")
+            } else {
+                before
+            };
+            if now != before {
+                differences.push(format!("{}/{}: {before} → {now}", column.backend, key.0));
+            }
+            let _ = write!(table, " {now} |");
+        }
+        table.push('\n');
+    }
+    if differences.is_empty() {
+        return Ok(());
+    }
+    if std::env::var_os("STOCKADE_BLESS").is_some() {
+        let text = format!("{head}{BEGIN}\n{table}\n{END}{tail}");
+        return fs::write(&matrix.document, text).map_err(told);
+    }
+    Err(format!(
+        "{} is not what happened (STOCKADE_BLESS=1 rewrites it): {differences:#?}",
+        matrix.document.display()
+    ))
+}
+
+/// The cells of a table, by row and column.
+fn parse(table: &str) -> BTreeMap<(String, String), String> {
+    let split = |line: &str| -> Vec<String> {
+        let inner = line.trim().trim_matches('|');
+        inner
+            .split('|')
+            .map(|cell| cell.trim().to_owned())
+            .collect()
+    };
+    let mut lines = table.lines().filter(|line| line.starts_with('|'));
+    let heads = lines.next().map(split).unwrap_or_default();
+    let mut cells = BTreeMap::new();
+    for line in lines {
+        let row = split(line);
+        // Titles may hold the separator: the columns are counted from the end.
+        let count = heads.len().saturating_sub(2);
+        let Some(first) = row.len().checked_sub(count) else {
+            continue;
+        };
+        for (head, cell) in heads[heads.len() - count..].iter().zip(&row[first..]) {
+            cells.insert((row[0].clone(), head.clone()), cell.clone());
+        }
+    }
+    cells
+}

@@ -1,0 +1,45 @@
+//! What backends without a mediator have in common, those of other crates included: the view of
+//! the tier `native`, the filter without calls that only a mediator answers, and honest words.
+
+use stockade_linux::seccomp::{FilterSpec, ProfileOptions};
+use stockade_policy::profile::{Backend as Name, Profile};
+
+use super::{lookup, program};
+use crate::lower;
+use crate::plan::{ExecPlan, PlanError, Spec};
+
+pub use super::clauses::Words;
+
+/// A plan for `backend` whose carrier is still to be set: its `linux` has the view, the rules, the
+/// limits, the environment, the filter, and the command by its own path.
+///
+/// # Errors
+/// If the profile makes no plan anywhere.
+pub fn plan(
+    profile: &Profile,
+    spec: &Spec,
+    backend: Name,
+    words: &Words,
+) -> Result<ExecPlan, PlanError> {
+    let mut plan = ExecPlan::for_backend(profile, spec, backend)?;
+    program::protect_git_config(&mut plan.linux, profile);
+    plan.enforcement = super::clauses::clauses(profile, &plan, words);
+    plan.linux.landlock = None;
+    plan.linux.seccomp = filter(profile)?;
+    plan.linux.command.argv = lookup::command(&plan.linux)?;
+    Ok(plan)
+}
+
+/// The filter without the calls that only a mediator answers.
+fn filter(profile: &Profile) -> Result<FilterSpec, PlanError> {
+    lower::filter(profile, ProfileOptions::native(), None)
+}
+
+/// Refuses a command that is not there or can't be executed, as the helper would inside: the
+/// programs that build sandboxes do not tell one that is missing from one that failed.
+///
+/// # Errors
+/// If the view of the plan does not show it, or nobody may execute it.
+pub fn find_command(plan: &ExecPlan) -> Result<(), stockade_linux::SpawnError> {
+    lookup::find_command(&plan.linux).map(drop)
+}

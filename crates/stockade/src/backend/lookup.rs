@@ -1,0 +1,113 @@
+//! What a plan's view shows of the host, asked before a program builds it: whether the command is
+//! there, and whether something hidden is a directory.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access as Mode;
+use stockade_linux::plan::{LinuxPlan, Root, Text, View};
+use stockade_linux::{SpawnError, Stage};
+use stockade_rules::AbsPath;
+
+use crate::host::{Found, Kind};
+use crate::lower;
+use crate::plan::PlanError;
+
+/// What is seen at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Nothing of the host.
+    Nothing,
+    /// What the host has.
+    ReadOnly,
+    /// What the host has.
+    Writable,
+}
+
+/// What of the host is seen at a real path: the innermost mount decides.
+pub(super) fn shown_at(plan: &LinuxPlan, path: &AbsPath) -> Shown {
+    let mut above = plan
+        .mounts
+        .iter()
+        .filter(|mount| path.is_within(&mount.path) && !matches!(mount.view, View::Symlink(_)));
+    match above.next_back().map(|mount| &mount.view) {
+        None if plan.root == Root::Host => Shown::ReadOnly,
+        Some(View::ReadOnly) => Shown::ReadOnly,
+        Some(View::Writable) => Shown::Writable,
+        _ => Shown::Nothing,
+    }
+}
+
+/// Looks for the command as the helper would inside: the programs that build sandboxes do not
+/// tell a command that is missing from one that failed.
+pub(super) fn find_command(plan: &LinuxPlan) -> Result<PathBuf, SpawnError> {
+    let failure = |stage, errno: rustix::io::Errno| SpawnError::Stage {
+        stage,
+        subject: plan
+            .command
+            .argv
+            .first()
+            .map(|name| PathBuf::from(name.as_os_str())),
+        source: errno.into(),
+    };
+    let mut is_there = false;
+    for candidate in candidates(plan) {
+        let Ok(path) = AbsPath::new(&candidate) else {
+            continue;
+        };
+        let Found::Present { real, kind, .. } = crate::host::resolve_all(&path) else {
+            continue;
+        };
+        if shown_at(plan, &real) == Shown::Nothing {
+            continue;
+        }
+        if kind == Kind::File && rustix::fs::access(real.as_path(), Mode::EXEC_OK).is_ok() {
+            return Ok(candidate);
+        }
+        is_there = true;
+    }
+    Err(if is_there {
+        failure(Stage::Execute, rustix::io::Errno::ACCESS)
+    } else {
+        failure(Stage::Find, rustix::io::Errno::NOENT)
+    })
+}
+
+/// The command line with the program's own path, where it was looked up: what builds the sandbox
+/// would look in the relative entries of `PATH` too, and so in the project. If it is nowhere the
+/// command line stays as it is; starting it is refused later.
+pub(super) fn command(plan: &LinuxPlan) -> Result<Vec<Text>, PlanError> {
+    let mut argv = plan.command.argv.clone();
+    if let (Some(first), Ok(found)) = (argv.first_mut(), find_command(plan))
+        && !first.as_os_str().as_bytes().contains(&b'/')
+    {
+        *first = lower::text(found)?;
+    }
+    Ok(argv)
+}
+
+fn candidates(plan: &LinuxPlan) -> Vec<PathBuf> {
+    let Some(program) = plan.command.argv.first().map(Text::as_os_str) else {
+        return Vec::new();
+    };
+    if program.as_bytes().contains(&b'/') {
+        return vec![plan.command.cwd.as_path().join(program)];
+    }
+    let mut entries = plan.command.env.iter().map(Text::as_os_str);
+    let path = entries.find_map(|entry| {
+        let value = entry.as_bytes().strip_prefix(b"PATH=")?;
+        Some(OsStr::from_bytes(value))
+    });
+    let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+    std::env::split_paths(path)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(program))
+        .collect()
+}
+
+/// Whether something is a directory, for views that differ.
+pub(super) fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}

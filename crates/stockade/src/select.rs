@@ -1,0 +1,203 @@
+//! Which backend a level means on this machine: a match of what the policy asks for against what
+//! each backend was seen to do here.
+//!
+//! Nothing is chosen by name or because a program is installed: a candidate must pass its own
+//! self-test and then make a plan for the very policy. Falling below the level is an error, unless
+//! the profile asks for best effort, and then it is one of the gaps.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use stockade_policy::profile::{Backend as Name, Level, Profile, Sourced};
+use stockade_policy::{SandboxPolicy, Surroundings};
+
+use crate::backend::{Backend, Backends, strength};
+use crate::from_policy::FromPolicyError;
+use crate::lower::{self, Weaker};
+use crate::plan::{ExecPlan, PlanError, Spec};
+use crate::report::Enforcement;
+
+/// What was chosen, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SandboxSelection {
+    /// What will enforce the policy.
+    pub backend: Name,
+    /// Why it is this one, and what became of those before it.
+    pub reason: String,
+    /// What of the policy it does not enforce in full.
+    pub gaps: Vec<String>,
+}
+
+/// Why nothing was chosen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectError {
+    /// Nothing that reaches the level works here.
+    #[error("nothing here reaches the level `{level}`: {}", .tried.join("; "))]
+    Nothing {
+        /// Which level.
+        level: Level,
+        /// What was tried, and what happened.
+        tried: Vec<String>,
+    },
+    /// The policy makes no sense.
+    #[error(transparent)]
+    Policy(#[from] FromPolicyError),
+}
+
+/// Chooses among the built-in backends for a policy about `dir`. `helper` is the program that acts
+/// as Stockade's helper.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::path::Path;
+/// use stockade::policy::{SandboxPolicy, profile::Level};
+///
+/// let policy = SandboxPolicy::read_only();
+/// let helper = Path::new("/usr/local/bin/stockade");
+/// let chosen = stockade::select_sandbox(Level::Maximum, &policy, Path::new("/srv/job"), helper)?;
+/// println!("{}: {}", chosen.backend, chosen.reason);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// If nothing here reaches the level and enforces the policy.
+pub fn select_sandbox(
+    level: Level,
+    policy: &SandboxPolicy,
+    dir: &Path,
+    helper: &Path,
+) -> Result<SandboxSelection, SelectError> {
+    let around = Surroundings::from_env(dir).map_err(|source| FromPolicyError::Cwd {
+        path: PathBuf::from(dir),
+        source,
+    })?;
+    let profile = Profile::from_policy(policy, &around).map_err(FromPolicyError::Profile)?;
+    Backends::built_in().select(level, &profile, helper)
+}
+
+/// In the order in which they are tried at a level.
+fn candidates(level: Level) -> &'static [Name] {
+    match level {
+        Level::Off => &[],
+        Level::Default => &[Name::Native, Name::Landlock, Name::Bwrap, Name::Nsjail],
+        Level::Enhanced => &[Name::Native],
+        Level::Container => &[Name::Docker],
+        Level::Maximum => &[Name::Gvisor],
+    }
+}
+
+impl Backends {
+    /// Chooses for a level.
+    ///
+    /// # Errors
+    /// If nothing here reaches the level and enforces the profile.
+    pub fn select(
+        &self,
+        level: Level,
+        profile: &Profile,
+        helper: &Path,
+    ) -> Result<SandboxSelection, SelectError> {
+        if level == Level::Off {
+            return Ok(SandboxSelection {
+                backend: Name::None,
+                reason: "nothing is confined at this level".to_owned(),
+                gaps: vec!["everything".to_owned()],
+            });
+        }
+        let mut tried = Vec::new();
+        let weaker = [Level::Container, Level::Enhanced, Level::Default];
+        let weaker = weaker
+            .into_iter()
+            .filter(|other| profile.best_effort.value && *other < level);
+        for considered in [level].into_iter().chain(weaker) {
+            for name in candidates(considered) {
+                match self.consider(*name, level, considered, profile, helper) {
+                    Ok(mut chosen) => {
+                        if !tried.is_empty() {
+                            chosen.reason = format!("{}; {}", chosen.reason, tried.join("; "));
+                        }
+                        return Ok(chosen);
+                    }
+                    Err(reason) => tried.push(format!("{name}: {reason}")),
+                }
+            }
+        }
+        Err(SelectError::Nothing { level, tried })
+    }
+
+    /// Tries one candidate: its self-test, then a plan for the policy.
+    fn consider(
+        &self,
+        name: Name,
+        level: Level,
+        considered: Level,
+        profile: &Profile,
+        helper: &Path,
+    ) -> Result<SandboxSelection, String> {
+        let named = self.iter().filter(|backend| backend.name() == name);
+        let mut reasons = Vec::new();
+        for backend in named {
+            let support = backend.probe(helper);
+            if !support.is_usable() {
+                reasons.extend(support.gaps().iter().map(|gap| gap.reason.clone()));
+                continue;
+            }
+            let plan = match plan_with(backend, considered, profile) {
+                Ok(plan) => plan,
+                Err(error) => {
+                    reasons.push(error.to_string());
+                    continue;
+                }
+            };
+            let partly = plan.enforcement.iter();
+            let mut gaps: Vec<String> = partly
+                .filter(|report| report.enforcement != Enforcement::Full)
+                .map(|report| {
+                    let gap = report.gap.as_deref().unwrap_or_default();
+                    format!("{}: {gap}", report.clause)
+                })
+                .collect();
+            if strength(name) < level {
+                gaps.insert(0, format!("below the level `{level}`"));
+            }
+            let reason = "confined a command here".to_owned();
+            return Ok(SandboxSelection {
+                backend: name,
+                reason,
+                gaps,
+            });
+        }
+        if reasons.is_empty() {
+            reasons.push("not in this build".to_owned());
+        }
+        Err(reasons.join(", "))
+    }
+}
+
+/// A plan for the policy with this backend, of a command that does nothing.
+fn plan_with(
+    backend: &dyn Backend,
+    level: Level,
+    profile: &Profile,
+) -> Result<ExecPlan, PlanError> {
+    let mut profile = profile.clone();
+    profile.level = Sourced::built_in(level);
+    profile.backend = Some(Sourced::built_in(backend.name()));
+    let spec = Spec {
+        argv: vec!["true".into()],
+        ..Spec::default()
+    };
+    let plan = backend.plan(&profile, &spec)?;
+    lower::check(&profile, Weaker::Chosen, &plan.enforcement)?;
+    Ok(plan)
+}
+
+impl fmt::Display for SandboxSelection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.backend, self.reason)
+    }
+}
