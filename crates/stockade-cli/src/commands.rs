@@ -6,7 +6,10 @@ mod explain;
 pub(crate) mod inspect;
 mod man;
 mod policy;
+mod proxy;
 mod run;
+#[cfg(feature = "verify")]
+pub(crate) mod verify;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -25,7 +28,10 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Explain(args) => explain::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Policy(args) => policy::run(args.command),
+        Command::Proxy(args) => proxy::run(&args),
         Command::Run(args) => run::run(&args),
+        #[cfg(feature = "verify")]
+        Command::Verify(args) => verify::run(&args),
     }
 }
 
@@ -64,7 +70,10 @@ impl Command {
                 PolicyCommand::Schema(args) => args.output,
                 PolicyCommand::Show(args) => args.output,
             },
+            Self::Proxy(args) => args.output,
             Self::Run(args) => args.output,
+            #[cfg(feature = "verify")]
+            Self::Verify(args) => args.output,
         };
         Format::of(output.json)
     }

@@ -26,6 +26,7 @@ mod limits;
 mod mediator;
 mod mounts;
 mod namespaces;
+mod network;
 pub mod plan;
 pub mod probe;
 pub mod seccomp;
@@ -38,6 +39,6 @@ pub use landlock_self::{LandlockApplied, LandlockError, LandlockGap, LandlockSan
 pub use mediator::{Denial, Operation};
 pub use plan::LinuxPlan;
 pub use signals::Signals;
-pub use spawn::{Outcome, Running, SpawnError, Usage, inherited_descriptor, spawn};
+pub use spawn::{Builder, Outcome, Running, SpawnError, Usage, inherited_descriptor, spawn};
 pub use stage::Stage;
 pub use sys::arena::Arena;

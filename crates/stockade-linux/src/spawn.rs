@@ -7,16 +7,18 @@ use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::control::{Report, Request};
 use crate::helper;
 use crate::mediator::Denial;
-use crate::plan::LinuxPlan;
+use crate::plan::{LinuxPlan, Network};
 use crate::stage::{Failure, Stage};
 use crate::sys;
+use crate::sys::process::Fork;
 
 /// A sandbox that has been started. Dropping it ends the sandbox.
 #[derive(Debug)]
@@ -31,6 +33,10 @@ pub struct Running {
     used: Usage,
     denials: Vec<Denial>,
     stopped: bool,
+    /// Whether the helper is pid 1 itself.
+    direct: bool,
+    /// Sockets in the sandbox's network, as they arrive.
+    sockets: Vec<OwnedFd>,
 }
 
 /// How a sandbox ended.
@@ -66,8 +72,12 @@ pub enum SpawnError {
         /// Why.
         source: io::Error,
     },
+    /// The calling process could not be copied.
+    Fork(io::Error),
     /// The helper ended without a word.
     Lost,
+    /// Nobody answers on the sockets in the sandbox's network.
+    Network(io::Error),
     /// A step failed in the helper.
     Stage {
         /// Which step.
@@ -77,6 +87,22 @@ pub enum SpawnError {
         /// Why.
         source: io::Error,
     },
+}
+
+/// Which process builds the sandbox.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "there are two ways to make a process"
+)]
+pub enum Builder<'a> {
+    /// The program at this path, whose `main` begins with [`helper::main`] when
+    /// [`helper::is_requested`]; it is never looked up. The caller is not forked: this is safe in
+    /// a process with threads and costs the same in a large one.
+    Program(&'a Path),
+    /// A copy of the calling process, which must have a single thread. In a small one this is
+    /// faster than executing anything, and the plan need not travel.
+    Copy,
 }
 
 /// A copy of a descriptor that this program inherited, for handing it on to a command.
@@ -89,22 +115,21 @@ pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
 
 /// Starts the command of `plan` in its sandbox and waits until it was executed.
 ///
-/// `helper` is the path of a program whose `main` begins with [`helper::main`] when
-/// [`helper::is_requested`]; it is never looked up. `kept` are the descriptors that the command
-/// is to have besides the standard three, with their numbers there, which the plan lists too.
+/// `attach` gets the sockets of the plan's network, if it has any, before the command runs; if it
+/// fails, the command does not run.
 ///
-/// The caller is not forked: this is safe in a process with threads and costs the same in a
-/// large one.
+/// `kept` are the descriptors that the command is to have besides the standard three, with their
+/// numbers there, which the plan lists too.
 ///
 /// # Errors
 /// If anything could not be set up; then nothing of the command has run.
 pub fn spawn(
     plan: &LinuxPlan,
-    helper: &Path,
+    builder: Builder<'_>,
     standard: [BorrowedFd<'_>; 3],
     kept: &[(BorrowedFd<'_>, i32)],
+    attach: &mut dyn FnMut(Vec<OwnedFd>) -> io::Result<()>,
 ) -> Result<Running, SpawnError> {
-    let sealed = sealed_plan(plan).map_err(SpawnError::Channels)?;
     let (control, helper_control) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -114,25 +139,18 @@ pub fn spawn(
     .map_err(|error| SpawnError::Channels(error.into()))?;
     let (helper_life, life) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
         .map_err(|error| SpawnError::Channels(error.into()))?;
-
-    let mut descriptors: Vec<(BorrowedFd<'_>, i32)> = standard.into_iter().zip(0..).collect();
-    descriptors.extend_from_slice(kept);
-    let mut argv = vec![c"stockade".to_owned(), constant(helper::MARKER)];
-    let mut free = (3..).filter(|number| !kept.iter().any(|(_, kept)| kept == number));
-    for fd in [sealed.as_fd(), helper_control.as_fd(), helper_life.as_fd()] {
-        let number = free.next().unwrap_or(i32::MAX);
-        descriptors.push((fd, number));
-        argv.push(constant(&number.to_string()));
-    }
-    argv.extend(kept.iter().map(|(_, number)| constant(&number.to_string())));
-
-    let failed = |source| SpawnError::Helper {
-        path: helper.to_owned(),
-        source,
+    let mut descriptors = Descriptors::new(standard, kept);
+    let own = [
+        descriptors.add(helper_control.as_fd()),
+        descriptors.add(helper_life.as_fd()),
+    ];
+    let pid = match builder {
+        Builder::Program(path) => execute(plan, path, descriptors, own)?,
+        Builder::Copy if is_alone(plan) => {
+            helper::direct(plan, &descriptors.list, own).map_err(refused)?
+        }
+        Builder::Copy => copy(plan, &descriptors, own).map_err(SpawnError::Fork)?,
     };
-    let path = CString::new(helper.as_os_str().as_encoded_bytes())
-        .map_err(|error| failed(error.into()))?;
-    let pid = sys::spawn::spawn(&path, &argv, &[], &descriptors).map_err(failed)?;
     let pidfd =
         pidfd_open(pid, PidfdFlags::empty()).map_err(|error| SpawnError::Channels(error.into()))?;
     let mut running = Running {
@@ -145,10 +163,92 @@ pub fn spawn(
         used: Usage::default(),
         denials: Vec::new(),
         stopped: false,
+        direct: matches!(builder, Builder::Copy) && is_alone(plan),
+        sockets: Vec::new(),
     };
     drop((helper_control, helper_life));
-    running.await_start()?;
+    let expected = plan.network.as_ref().map(Network::count);
+    running.await_start(expected, attach)?;
     Ok(running)
+}
+
+/// Whether pid 1 leaves nothing to tidy up outside when it ends.
+fn is_alone(plan: &LinuxPlan) -> bool {
+    plan.own_namespaces && plan.cgroup.is_none()
+}
+
+/// As the helper would have reported it.
+fn refused(source: io::Error) -> SpawnError {
+    SpawnError::Stage {
+        stage: Stage::Unshare,
+        subject: None,
+        source,
+    }
+}
+
+/// What the helper gets, and under which numbers.
+struct Descriptors<'a> {
+    list: Vec<(BorrowedFd<'a>, i32)>,
+    /// The numbers that the command keeps besides the standard three.
+    kept: Vec<i32>,
+}
+
+impl<'a> Descriptors<'a> {
+    fn new(standard: [BorrowedFd<'a>; 3], kept: &[(BorrowedFd<'a>, i32)]) -> Self {
+        let mut list: Vec<_> = standard.into_iter().zip(0..).collect();
+        list.extend_from_slice(kept);
+        Self {
+            list,
+            kept: kept.iter().map(|(_, number)| *number).collect(),
+        }
+    }
+
+    /// One for the helper itself, under a number that is free.
+    fn add(&mut self, fd: BorrowedFd<'a>) -> i32 {
+        let is_free = |number: &i32| !self.list.iter().any(|(_, taken)| taken == number);
+        let number = (3..i32::MAX).find(is_free).unwrap_or(i32::MAX);
+        self.list.push((fd, number));
+        number
+    }
+}
+
+fn copy(plan: &LinuxPlan, descriptors: &Descriptors<'_>, own: [i32; 2]) -> io::Result<Pid> {
+    match sys::process::fork()? {
+        Fork::Parent(pid) => Ok(pid),
+        Fork::Child => {
+            let adopted = sys::process::place_descriptors(&descriptors.list)
+                .and_then(|()| sys::process::adopt_descriptors(own, &descriptors.kept));
+            let code = match adopted {
+                Ok([control, life]) => helper::build(plan, &control, &life),
+                // The launcher hears the socket hang up.
+                Err(_) => helper::FAILED,
+            };
+            sys::process::exit_now(code)
+        }
+    }
+}
+
+fn execute(
+    plan: &LinuxPlan,
+    path: &Path,
+    descriptors: Descriptors<'_>,
+    own: [i32; 2],
+) -> Result<Pid, SpawnError> {
+    let failed = |source| SpawnError::Helper {
+        path: path.to_owned(),
+        source,
+    };
+    let sealed = sealed_plan(plan).map_err(SpawnError::Channels)?;
+    // Shortens the lifetime to that of the plan's own descriptor.
+    let mut descriptors: Descriptors<'_> = descriptors;
+    let plan = descriptors.add(sealed.as_fd());
+    let kept = descriptors.kept.iter().copied();
+    let numbers = [plan].into_iter().chain(own).chain(kept);
+    let mut argv = vec![c"stockade".to_owned(), constant(helper::MARKER)];
+    argv.extend(numbers.map(|number| constant(&number.to_string())));
+    let path =
+        CString::new(path.as_os_str().as_encoded_bytes()).map_err(|error| failed(error.into()))?;
+    sys::spawn::spawn(&path, &argv, &[], &descriptors.list).map_err(failed)
 }
 
 impl Running {
@@ -167,6 +267,9 @@ impl Running {
     /// # Errors
     /// If the helper can't be heard or reaped.
     pub fn wait(&mut self) -> io::Result<Outcome> {
+        if self.direct && self.life.is_none() {
+            self.insist();
+        }
         while self.hear()? {}
         self.reap();
         Ok(Outcome {
@@ -194,7 +297,7 @@ impl Running {
                     peak_kib,
                 };
             }
-            Some(Report::Failed(_) | Report::Started) => {}
+            Some(Report::Failed(_) | Report::Sockets(_) | Report::Started) => {}
             Some(Report::Stopped) => self.stopped = true,
             Some(Report::Terminal(terminal)) => self.terminal = Some(terminal),
             None => return Ok(false),
@@ -230,11 +333,24 @@ impl Running {
         Request::Signal(signal).send(self.control.as_fd())
     }
 
-    fn await_start(&mut self) -> Result<(), SpawnError> {
+    fn await_start(
+        &mut self,
+        expected: Option<usize>,
+        attach: &mut dyn FnMut(Vec<OwnedFd>) -> io::Result<()>,
+    ) -> Result<(), SpawnError> {
         loop {
             match Report::receive(self.control.as_fd()).map_err(SpawnError::Channels)? {
                 Some(Report::Started) => return Ok(()),
                 Some(Report::Terminal(terminal)) => self.terminal = Some(terminal),
+                Some(Report::Sockets(some)) => {
+                    self.sockets.extend(some);
+                    if Some(self.sockets.len()) == expected {
+                        attach(std::mem::take(&mut self.sockets)).map_err(SpawnError::Network)?;
+                        Request::Proceed
+                            .send(self.control.as_fd())
+                            .map_err(SpawnError::Channels)?;
+                    }
+                }
                 Some(Report::Failed(failure)) => {
                     // Its last steps leave nothing behind; they are worth waiting for.
                     while let Ok(true) = self.hear() {}
@@ -247,17 +363,36 @@ impl Running {
         }
     }
 
-    fn reap(&self) {
+    /// Pid 1 was told to end and gets a moment to judge what was made; then it is killed, and the
+    /// kernel kills the rest (`pid_namespaces(7)`).
+    fn insist(&self) {
+        let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        if poll(&mut watched, Some(&helper::MOMENT)) != Ok(1) {
+            // If it has ended meanwhile, all the better.
+            let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        }
+    }
+
+    fn reap(&mut self) {
+        let reaped = sys::process::wait(self.helper.as_raw_nonzero().get(), true);
         // Whoever reaped it before us (a host that waits for any child) did no harm.
-        let _ = sys::process::wait(self.helper.as_raw_nonzero().get(), true);
+        if let Ok(Some(used)) = reaped
+            && self.direct
+        {
+            self.used = Usage {
+                user_micros: used.user_micros,
+                system_micros: used.system_micros,
+                peak_kib: used.peak_kib,
+            };
+        }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.kill();
-        while let Ok(true) = self.hear() {}
-        self.reap();
+        // There is nobody to tell.
+        let _ = self.wait();
     }
 }
 
@@ -280,7 +415,9 @@ impl fmt::Display for SpawnError {
             Self::Helper { path, .. } => {
                 write!(f, "could not start the helper `{}`", path.display())
             }
+            Self::Fork(_) => write!(f, "could not make a process"),
             Self::Lost => write!(f, "the helper ended without a word"),
+            Self::Network(_) => write!(f, "nobody answers in the sandbox's network"),
             Self::Stage {
                 stage,
                 subject: Some(subject),
@@ -300,9 +437,11 @@ impl fmt::Display for SpawnError {
 impl std::error::Error for SpawnError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Channels(source) | Self::Helper { source, .. } | Self::Stage { source, .. } => {
-                Some(source)
-            }
+            Self::Channels(source)
+            | Self::Fork(source)
+            | Self::Helper { source, .. }
+            | Self::Network(source)
+            | Self::Stage { source, .. } => Some(source),
             Self::Lost => None,
         }
     }

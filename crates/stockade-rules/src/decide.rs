@@ -62,23 +62,7 @@ impl RuleSet {
 
     /// Decides about one kind of access to `path`, which must be absolute and normalised.
     pub fn decide(&self, kind: Kind, path: &Path) -> Decision<'_> {
-        let mut best: Option<((usize, Rank, bool), &PathRule)> = None;
-        for rule in &self.rules {
-            let Some(allows) = rule.access.allows(kind) else {
-                continue;
-            };
-            let Some(depth) = rule.pattern.depth_at(path) else {
-                continue;
-            };
-            let weight = (depth, rule.rank, !allows);
-            if best.is_none_or(|(heaviest, _)| weight > heaviest) {
-                best = Some((weight, rule));
-            }
-        }
-        Decision {
-            allowed: best.is_some_and(|((_, _, denies), _)| !denies),
-            rule: best.map(|(_, rule)| rule),
-        }
+        Decision::among(&self.rules, kind, path)
     }
 
     /// The smallest change that would allow what was denied; none if it is allowed already.
@@ -104,6 +88,32 @@ impl RuleSet {
     }
 }
 
+/// The rule with the most weight so far.
+#[derive(Default)]
+pub(crate) struct Best<'a>(Option<((usize, Rank, bool), &'a PathRule)>);
+
+impl<'a> Best<'a> {
+    /// Takes a rule into account, with the depth of what it names on the way to the path.
+    pub(crate) fn weigh(&mut self, kind: Kind, rule: &'a PathRule, depth: Option<usize>) {
+        let (Some(allows), Some(depth)) = (rule.access.allows(kind), depth) else {
+            return;
+        };
+        let weight = (depth, rule.rank, !allows);
+        if self.0.is_none_or(|(heaviest, _)| weight > heaviest) {
+            self.0 = Some((weight, rule));
+        }
+    }
+}
+
+impl<'a> From<Best<'a>> for Decision<'a> {
+    fn from(best: Best<'a>) -> Self {
+        Self {
+            allowed: best.0.is_some_and(|((_, _, denies), _)| !denies),
+            rule: best.0.map(|(_, rule)| rule),
+        }
+    }
+}
+
 impl<'a> IntoIterator for &'a RuleSet {
     type Item = &'a PathRule;
     type IntoIter = std::slice::Iter<'a, PathRule>;
@@ -113,7 +123,16 @@ impl<'a> IntoIterator for &'a RuleSet {
     }
 }
 
-impl Decision<'_> {
+impl<'a> Decision<'a> {
+    /// Decides by these rules, as [`RuleSet::decide`] does by all of its own.
+    pub fn among(rules: impl IntoIterator<Item = &'a PathRule>, kind: Kind, path: &Path) -> Self {
+        let mut best = Best::default();
+        for rule in rules {
+            best.weigh(kind, rule, rule.pattern.depth_at(path));
+        }
+        best.into()
+    }
+
     /// Whether the rule that decided names `path` itself rather than an ancestor.
     pub fn names(&self, path: &Path) -> bool {
         self.rule

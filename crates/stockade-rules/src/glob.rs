@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -17,14 +18,16 @@ use crate::path::{AbsPath, components};
 /// A rule with a pattern stands for a rule at *every path that the pattern matches*, which is
 /// what gives it a length to compare: see [`PathGlob::longest_match`].
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct PathGlob {
+pub struct PathGlob(Arc<Compiled>);
+
+/// Shared, because rules are handed from profile to plan to mediator, and most are patterns.
+#[derive(PartialEq, Eq, Hash)]
+struct Compiled {
     text: String,
     parts: Vec<Part>,
     /// The path of the leading parts without wildcards, and how many they are.
     prefix: Vec<u8>,
     prefix_parts: usize,
-    /// Names that every match has somewhere below the prefix.
-    needed: Vec<Vec<u8>>,
 }
 
 /// Why a text is not a [`PathGlob`].
@@ -45,6 +48,8 @@ pub enum GlobError {
 enum Part {
     /// `**`: any number of components.
     AnyDepth,
+    /// Exactly this name; most are, and comparing them so costs next to nothing.
+    Literal(Vec<u8>),
     Name(Vec<Token>),
 }
 
@@ -60,16 +65,26 @@ enum Token {
 }
 
 impl Part {
-    /// The name, if there is only one that matches.
-    fn literal(&self) -> Option<Vec<u8>> {
-        let Self::Name(tokens) = self else {
-            return None;
-        };
+    /// None if a class is not closed.
+    fn new(name: &str) -> Option<Self> {
+        if !name.contains(['*', '?', '[', '\\']) {
+            return Some(Self::Literal(name.as_bytes().to_vec()));
+        }
+        let tokens = tokens(name)?;
         let byte = |token: &Token| match token {
             Token::Byte(byte) => Some(*byte),
             _ => None,
         };
-        tokens.iter().map(byte).collect()
+        let literal = tokens.iter().map(byte).collect::<Option<_>>();
+        Some(literal.map_or(Self::Name(tokens), Self::Literal))
+    }
+
+    /// The name, if there is only one that matches.
+    fn literal(&self) -> Option<&[u8]> {
+        match self {
+            Self::Literal(name) => Some(name),
+            Self::AnyDepth | Self::Name(_) => None,
+        }
     }
 }
 
@@ -125,35 +140,31 @@ impl PathGlob {
                     parts.push(Part::AnyDepth);
                 }
             } else {
-                parts.push(Part::Name(
-                    tokens(name).ok_or_else(|| GlobError::OpenClass(text.to_owned()))?,
-                ));
+                parts.push(Part::new(name).ok_or_else(|| GlobError::OpenClass(text.to_owned()))?);
             }
         }
         // `dir/**` means what lies below `dir`, not `dir` itself.
         if parts.last() == Some(&Part::AnyDepth) {
             parts.push(Part::Name(vec![Token::AnyText]));
         }
-        let literals: Vec<Option<Vec<u8>>> = parts.iter().map(Part::literal).collect();
-        let prefix_parts = literals.iter().take_while(|name| name.is_some()).count();
-        let (leading, following) = literals.split_at(prefix_parts);
-        let prefix = leading.iter().flatten().fold(Vec::new(), |mut path, name| {
-            path.push(b'/');
-            path.extend_from_slice(name);
-            path
-        });
-        Ok(Self {
-            text: format!("/{}", names.join("/")),
+        let leading = || parts.iter().map_while(Part::literal);
+        let mut prefix = Vec::with_capacity(text.len());
+        for name in leading() {
+            prefix.push(b'/');
+            prefix.extend_from_slice(name);
+        }
+        let prefix_parts = leading().count();
+        Ok(Self(Arc::new(Compiled {
+            text: joined(&names),
             prefix,
             prefix_parts,
-            needed: following.iter().flatten().cloned().collect(),
             parts,
-        })
+        })))
     }
 
     /// The normalised text of the pattern.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 
     /// Whether the pattern matches this path itself.
@@ -164,14 +175,12 @@ impl PathGlob {
     /// The depth of the longest of `path` and its ancestors that the pattern matches.
     pub fn longest_match(&self, path: &Path) -> Option<usize> {
         let below = self.below_prefix(bytes(path))?;
-        if !self
-            .needed
-            .iter()
-            .all(|name| components(below).any(|part| part == name))
-        {
+        let (start, end) = (self.0.prefix_parts, self.0.parts.len());
+        // Names that every match has somewhere below the prefix: few paths have them.
+        let mut needed = self.0.parts[start..].iter().filter_map(Part::literal);
+        if !needed.all(|name| components(below).any(|part| part == name)) {
             return None;
         }
-        let (start, end) = (self.prefix_parts, self.parts.len());
         let mut states = self.skip_any_depth(1 << start);
         let mut longest = (states >> end & 1 == 1).then_some(start);
         for (index, name) in components(below).enumerate() {
@@ -189,15 +198,20 @@ impl PathGlob {
     /// What of a path lies below the pattern's literal beginning; none if the path is elsewhere.
     /// Nearly every path is elsewhere for nearly every pattern, and this is where that ends.
     fn below_prefix<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
-        let rest = path.strip_prefix(self.prefix.as_slice())?;
+        let rest = path.strip_prefix(self.0.prefix.as_slice())?;
         matches!(rest.first(), None | Some(b'/')).then_some(rest)
+    }
+
+    /// What every match begins with.
+    pub(crate) fn prefix(&self) -> &[u8] {
+        &self.0.prefix
     }
 
     /// The deepest directory that every match lies below: where a walk would begin.
     pub fn literal_prefix(&self) -> AbsPath {
         use std::ffi::OsStr;
         // The pattern was text, so its literal beginning is.
-        let path = std::str::from_utf8(&self.prefix)
+        let path = std::str::from_utf8(&self.0.prefix)
             .map(OsStr::new)
             .unwrap_or_default();
         AbsPath::new(path).unwrap_or_else(|_| AbsPath::root())
@@ -206,21 +220,22 @@ impl PathGlob {
     /// Whether the pattern could match something strictly below `dir`.
     pub fn reaches_below(&self, dir: &AbsPath) -> bool {
         let states = self.positions_after(dir.as_path());
-        let end = self.parts.len();
+        let end = self.0.parts.len();
         states & !(1 << end) != 0
     }
 
     /// Where the matcher may stand after one more component.
     fn advance(&self, states: u64, name: &[u8]) -> u64 {
         let mut next = 0_u64;
-        for (position, part) in self.parts.iter().enumerate() {
+        for (position, part) in self.0.parts.iter().enumerate() {
             if states >> position & 1 == 0 {
                 continue;
             }
             match part {
                 Part::AnyDepth => next |= 1 << position,
+                Part::Literal(own) if own == name => next |= 1 << (position + 1),
                 Part::Name(tokens) if name_matches(tokens, name) => next |= 1 << (position + 1),
-                Part::Name(_) => {}
+                Part::Literal(_) | Part::Name(_) => {}
             }
         }
         self.skip_any_depth(next)
@@ -246,7 +261,7 @@ impl PathGlob {
 
     /// `**` may stand for nothing: whoever stands before it may stand behind it.
     fn skip_any_depth(&self, mut states: u64) -> u64 {
-        for (position, part) in self.parts.iter().enumerate() {
+        for (position, part) in self.0.parts.iter().enumerate() {
             if *part == Part::AnyDepth && states >> position & 1 == 1 {
                 states |= 1 << (position + 1);
             }
@@ -257,19 +272,19 @@ impl PathGlob {
 
 impl fmt::Debug for PathGlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text.fmt(f)
+        self.0.text.fmt(f)
     }
 }
 
 impl fmt::Display for PathGlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text.fmt(f)
+        self.0.text.fmt(f)
     }
 }
 
 impl Serialize for PathGlob {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+        serializer.serialize_str(&self.0.text)
     }
 }
 
@@ -304,6 +319,18 @@ impl fmt::Display for GlobError {
 }
 
 impl std::error::Error for GlobError {}
+
+fn joined(names: &[&str]) -> String {
+    let mut text = String::with_capacity(names.iter().map(|name| name.len() + 1).sum());
+    for name in names {
+        text.push('/');
+        text.push_str(name);
+    }
+    if text.is_empty() {
+        text.push('/');
+    }
+    text
+}
 
 /// The pattern that matches `text` and nothing else.
 fn escape(text: &str) -> String {

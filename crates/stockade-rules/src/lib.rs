@@ -12,11 +12,13 @@
 
 mod decide;
 mod glob;
+mod index;
 mod names;
 mod path;
 mod rule;
 
 pub use decide::{Decision, Grant, RuleSet};
 pub use glob::{GlobError, PathGlob};
+pub use index::Index;
 pub use path::{AbsPath, PathError};
 pub use rule::{Access, Kind, Origin, PathRule, Pattern, Rank};

@@ -1,7 +1,9 @@
 //! Absolute, lexically normalised paths: the only kind that rules are made of.
 
+use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
@@ -10,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 ///
 /// Normalisation is lexical, as POSIX resolves `..` only for trees without symlinks; the engine
 /// resolves links before it compares, so a rule's text and a landing path meet in one form.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone)]
 pub struct AbsPath(PathBuf);
 
 /// Why a text is not an [`AbsPath`].
@@ -92,7 +94,12 @@ impl AbsPath {
 
     /// Whether this path is `other` or lies below it, by whole components.
     pub fn is_within(&self, other: &AbsPath) -> bool {
-        self.0.starts_with(&other.0)
+        is_at_or_below(self.as_bytes(), other.as_bytes())
+    }
+
+    /// The path as the kernel knows it.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_os_str().as_encoded_bytes()
     }
 
     /// How many components lie below the root; `/` has none.
@@ -108,6 +115,35 @@ impl AbsPath {
     /// Gives the path away.
     pub fn into_path_buf(self) -> PathBuf {
         self.0
+    }
+}
+
+/// Normalised paths are equal if their bytes are, which is much faster than by components: a
+/// profile with hundreds of rules compares paths hundreds of thousands of times.
+impl PartialEq for AbsPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for AbsPath {}
+
+impl Hash for AbsPath {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
+    }
+}
+
+/// By components: what lies below a path follows it at once, before `/a-b` follows `/a`.
+impl Ord for AbsPath {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order(self.as_bytes(), other.as_bytes())
+    }
+}
+
+impl PartialOrd for AbsPath {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -181,6 +217,25 @@ impl fmt::Display for PathError {
 
 impl std::error::Error for PathError {}
 
+/// [`AbsPath`]'s order, over bytes: the slash counts less than any other byte.
+pub(crate) fn order(one: &[u8], other: &[u8]) -> Ordering {
+    let common = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let rank = |path: &[u8]| match path.get(common) {
+        None => 0,
+        Some(b'/') => 1,
+        Some(byte) => 2 + u16::from(*byte),
+    };
+    rank(one).cmp(&rank(other))
+}
+
+/// Whether a normalised path is `root` or lies below it, by whole components.
+pub(crate) fn is_at_or_below(path: &[u8], root: &[u8]) -> bool {
+    match path.strip_prefix(root) {
+        Some(rest) => root == b"/" || matches!(rest.first(), None | Some(b'/')),
+        None => false,
+    }
+}
+
 /// The components of a normalised absolute path, as bytes.
 pub(crate) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/')
@@ -188,6 +243,9 @@ pub(crate) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn normalise(path: &Path) -> PathBuf {
+    if is_normal(path.as_os_str().as_encoded_bytes()) {
+        return path.to_owned();
+    }
     let mut out = PathBuf::from("/");
     for component in path.components() {
         match component {
@@ -200,6 +258,15 @@ fn normalise(path: &Path) -> PathBuf {
         }
     }
     out
+}
+
+/// Whether an absolute path has nothing to fold, as nearly all have.
+fn is_normal(path: &[u8]) -> bool {
+    cfg!(unix)
+        && (path == b"/"
+            || path[1..]
+                .split(|byte| *byte == b'/')
+                .all(|name| !matches!(name, b"" | b"." | b"..")))
 }
 
 #[cfg(unix)]
@@ -257,6 +324,18 @@ mod tests {
         assert!(abs("/a").is_within(&abs("/a")));
         assert!(!abs("/ab").is_within(&abs("/a")));
         assert!(abs("/a").is_within(&AbsPath::root()));
+    }
+
+    #[test]
+    fn order_is_that_of_components() {
+        let mut paths = [
+            "/", "/a", "/a/b", "/a/b/c", "/a-b", "/a.b", "/ab", "/b", "/a/c",
+        ]
+        .map(abs);
+        paths.sort();
+        let mut by_components = paths.clone();
+        by_components.sort_by(|one, other| one.as_path().cmp(other.as_path()));
+        assert_eq!(paths, by_components);
     }
 
     #[cfg(unix)]

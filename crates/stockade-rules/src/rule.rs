@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::glob::PathGlob;
-use crate::path::{AbsPath, components};
+use crate::path::{AbsPath, components, is_at_or_below};
 
 /// A rule about paths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +122,10 @@ impl Pattern {
     /// The depth of the longest of `path` and its ancestors that the pattern names.
     pub fn depth_at(&self, path: &Path) -> Option<usize> {
         match self {
-            Self::Subtree(root) => is_at_or_below(path, root.as_path()).then(|| root.depth()),
+            Self::Subtree(root) => {
+                let path = path.as_os_str().as_encoded_bytes();
+                is_at_or_below(path, root.as_bytes()).then(|| root.depth())
+            }
             Self::Glob(glob) => glob.longest_match(path),
         }
     }
@@ -202,19 +205,6 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-/// `Path::starts_with` for paths that are normalised, by bytes: a profile with hundreds of rules
-/// asks this hundreds of thousands of times.
-fn is_at_or_below(path: &Path, root: &Path) -> bool {
-    let (path, root) = (
-        path.as_os_str().as_encoded_bytes(),
-        root.as_os_str().as_encoded_bytes(),
-    );
-    match path.strip_prefix(root) {
-        Some(rest) => root == b"/" || matches!(rest.first(), None | Some(b'/')),
-        None => false,
     }
 }
 

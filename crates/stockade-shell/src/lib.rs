@@ -24,6 +24,7 @@
 
 mod ast;
 mod braces;
+mod containers;
 mod escape;
 mod expand;
 mod fold;

@@ -246,6 +246,9 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
         }
         "su" | "runuser" | "sg" | "script" | "flock" => out.extend(dash_c(args)),
         "crontab" | "at" | "batch" => {}
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "lxc" | "incus" => {
+            out.extend(crate::containers::exec(args));
+        }
         "tmux" | "screen" => out.extend(multiplexer(args)),
         "env" => out.extend(env_split(args)),
         "awk" | "gawk" | "mawk" | "nawk" => {
@@ -422,7 +425,7 @@ fn after_unknown(words: &[Word]) -> Option<Inner> {
 }
 
 /// The number of leading options, values included.
-fn skip_options(args: &[Word], short: &str, long: &[&str]) -> usize {
+pub(crate) fn skip_options(args: &[Word], short: &str, long: &[&str]) -> usize {
     let mut at = 0;
     while let Some(word) = args.get(at) {
         let text = word.text.as_str();

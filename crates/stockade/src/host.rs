@@ -1,17 +1,19 @@
-//! What the paths of a profile are on this machine: looked at once, before planning.
+//! What the paths of a profile are on this machine: each is looked at once.
 //!
 //! Rules are about names, mounts about what the names lead to. A link on the way is followed for
 //! denials (what must not be read must not be read by any name) and for grants only where the
 //! sandbox could not have planted it.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use stockade_policy::profile::Profile;
-use stockade_rules::{AbsPath, Pattern};
+use stockade_rules::AbsPath;
 
 use crate::plan::PlanError;
 use crate::probe::Controller;
@@ -19,14 +21,16 @@ use crate::probe::Controller;
 /// Facts that planning needs.
 #[derive(Debug)]
 pub(crate) struct Host {
-    /// What each path of a rule leads to.
-    paths: HashMap<AbsPath, Found>,
+    /// What each path that was asked for leads to, and every directory on the way to one.
+    paths: RefCell<HashMap<AbsPath, Found>>,
     /// Landlock's ABI; 0 where there is none.
     pub(crate) landlock: u32,
     /// Whether the caller is root, whom per-user limits do not bind.
     pub(crate) root: bool,
     /// Where control groups can be made, and what they limit.
     pub(crate) controllers: Vec<Controller>,
+    /// Where the host's own programs look for a resolver.
+    pub(crate) resolvers: Vec<IpAddr>,
 }
 
 /// What a path leads to.
@@ -51,26 +55,30 @@ pub(crate) enum Kind {
     File,
 }
 
+/// The C library reads no more (`MAXNS`).
+const MAX_RESOLVERS: usize = 3;
+
 impl Host {
-    /// Looks at everything that `profile` names.
-    pub(crate) fn look(profile: &Profile) -> Self {
-        let mut paths = HashMap::new();
-        let named = profile.rules.iter().filter_map(|rule| match &rule.pattern {
-            Pattern::Subtree(path) => Some(path),
-            Pattern::Glob(_) => None,
-        });
-        let sockets = profile.network.unix.iter().map(|socket| &socket.value);
-        for path in named.chain(sockets).chain([&profile.cwd]) {
-            if !paths.contains_key(path) {
-                paths.insert(path.clone(), find(path));
-            }
-        }
+    /// What this kernel and user are; paths are looked at when they are asked for.
+    pub(crate) fn look() -> Self {
         Self {
-            paths,
+            paths: RefCell::default(),
             landlock: stockade_linux::probe::landlock_abi().unwrap_or(0),
             root: rustix::process::geteuid().is_root(),
             controllers: Vec::new(),
+            resolvers: Vec::new(),
         }
+    }
+
+    /// Looks for the resolvers that programs inside will ask, as `resolv.conf(5)` has it; only
+    /// runs with a list of hosts pay for it.
+    pub(crate) fn look_for_resolvers(&mut self) {
+        let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+        let named = text.lines().filter_map(|line| {
+            let address = line.trim().strip_prefix("nameserver")?;
+            address.trim().parse().ok()
+        });
+        self.resolvers = named.take(MAX_RESOLVERS).collect();
     }
 
     /// Looks for places to make control groups in; only runs with such limits pay for it.
@@ -111,13 +119,28 @@ impl Host {
         tasks.sum()
     }
 
-    /// What a path leads to.
+    /// What a path leads to. Each name is looked at once, and so is each directory on the way:
+    /// most of what a profile names does not exist, and hundreds of names share their parents.
     pub(crate) fn find(&self, path: &AbsPath) -> Found {
-        self.paths.get(path).cloned().unwrap_or_else(|| find(path))
+        if let Some(found) = self.paths.borrow().get(path) {
+            return found.clone();
+        }
+        let found = match path.parent().zip(path.as_path().file_name()) {
+            None => resolve_all(path),
+            Some((parent, name)) => match self.find(&parent) {
+                Found::Present {
+                    real,
+                    kind: Kind::Directory,
+                    links,
+                } => look_in(&real, name, links).unwrap_or_else(|| resolve_all(path)),
+                Found::Present { .. } | Found::Missing => Found::Missing,
+                Found::Unreadable => Found::Unreadable,
+            },
+        };
+        self.paths.borrow_mut().insert(path.clone(), found.clone());
+        found
     }
-}
 
-impl Host {
     /// Where a name would lie, links on the way followed, whether or not anything has it.
     pub(crate) fn landing(&self, path: &AbsPath) -> AbsPath {
         if let Found::Present { real, .. } = self.find(path) {
@@ -133,27 +156,34 @@ impl Host {
     }
 }
 
-/// Follows links one by one, so that each is known.
-fn find(path: &AbsPath) -> Found {
-    // Most of what a profile names does not exist: one call tells.
-    if let Err(error) = fs::symlink_metadata(path)
-        && error.kind() == io::ErrorKind::NotFound
-    {
-        return Found::Missing;
+/// What `name` is in a real directory; none if it is a link.
+fn look_in(directory: &AbsPath, name: &OsStr, links: Vec<AbsPath>) -> Option<Found> {
+    let path = directory.as_path().join(name);
+    Some(match fs::symlink_metadata(&path) {
+        Ok(metadata) if metadata.is_symlink() => return None,
+        Ok(metadata) => present(path, &metadata, links),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Found::Unreadable,
+        Err(_) => Found::Missing,
+    })
+}
+
+fn present(real: PathBuf, metadata: &fs::Metadata, links: Vec<AbsPath>) -> Found {
+    let kind = if metadata.is_dir() {
+        Kind::Directory
+    } else {
+        Kind::File
+    };
+    match AbsPath::new(real) {
+        Ok(real) => Found::Present { real, kind, links },
+        Err(_) => Found::Missing,
     }
+}
+
+/// Follows links one by one, so that each is known.
+fn resolve_all(path: &AbsPath) -> Found {
     let mut links = Vec::new();
     match resolve(path.as_path(), &mut links) {
-        Ok((real, metadata)) => match AbsPath::new(real) {
-            Ok(real) => {
-                let kind = if metadata.is_dir() {
-                    Kind::Directory
-                } else {
-                    Kind::File
-                };
-                Found::Present { real, kind, links }
-            }
-            Err(_) => Found::Missing,
-        },
+        Ok((real, metadata)) => present(real, &metadata, links),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Found::Unreadable,
         Err(_) => Found::Missing,
     }

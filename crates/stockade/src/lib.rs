@@ -26,6 +26,8 @@ mod host;
 mod lower;
 mod manager;
 #[cfg(target_os = "linux")]
+pub mod network;
+#[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
 mod report;

@@ -6,11 +6,12 @@ mod terminal;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use stockade_linux::Signals;
+use stockade_linux::{Builder, Signals};
 
+use crate::network::NetworkService;
 use crate::plan::ExecPlan;
 use crate::report::Ending;
 use crate::sandbox::{Child, Finished, RunError, timespec};
@@ -21,10 +22,10 @@ use self::terminal::Screen;
 /// What the launcher of a foreground command passes on.
 #[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
 pub struct Foreground<'a> {
-    /// The program that acts as the helper.
-    pub helper: &'a Path,
     /// Descriptors that the command keeps, with their numbers there.
     pub keep: Vec<(OwnedFd, i32)>,
+    /// Who answers in the sandbox's network.
+    pub network: Option<Arc<dyn NetworkService>>,
     /// Who is shown what the command prints.
     pub tap: Option<&'a dyn Tap>,
 }
@@ -53,8 +54,8 @@ pub enum Stream {
 impl fmt::Debug for Foreground<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Foreground")
-            .field("helper", &self.helper)
             .field("keep", &self.keep)
+            .field("network", &self.network)
             .field("tap", &self.tap.is_some())
             .finish()
     }
@@ -84,7 +85,8 @@ mod signal {
 }
 
 /// Executes the plan with the caller's own standard descriptors, to its end. For programs with a
-/// single thread: signals are caught while the command runs.
+/// single thread: signals are caught while the command runs, and a copy of the caller builds the
+/// sandbox.
 ///
 /// # Errors
 /// If the command could not be started or waited for.
@@ -109,7 +111,8 @@ pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground<'_>) -> Result<Fini
         .collect();
     let mut child = {
         let standard = [rustix::stdio::stdin(), relays.stdout(), relays.stderr()];
-        Child::start(plan, launch.helper, standard, &kept)?
+        let service = launch.network.as_deref();
+        Child::start(plan, Builder::Copy, standard, &kept, service)?
     };
     relays.close_inner();
     let mut screen = match child.running().take_terminal() {

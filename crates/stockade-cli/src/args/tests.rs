@@ -53,6 +53,8 @@ const RUN_FLAGS: &[&str] = &[
     "-q",
     "--verbose",
     "-v",
+    #[cfg(feature = "verify")]
+    "--verify",
     "--dry-run",
     "--git-config",
     "--danger-nested-namespaces",

@@ -28,6 +28,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .command
         .split_first()
         .ok_or_else(|| Failure::text(Exit::Usage, "no command was given"))?;
+    #[cfg(feature = "verify")]
+    if args.verify {
+        super::verify::before_run(&args.command)?;
+    }
     if profile.base_policy.value == BasePolicy::DangerFullAccess {
         return unconfined(args, program, arguments, &profile);
     }

@@ -1,31 +1,31 @@
-//! The process that becomes the command.
+//! The process that becomes the command. Until then it shares memory and descriptors with pid 1,
+//! which stands still.
 
 use std::ffi::CString;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
 use crate::control::Report;
 use crate::plan::{Command, LinuxPlan, Text};
 use crate::seccomp::{InstallFlags, Program, install};
-use crate::stage::{At, Failure, Stage, take};
+use crate::stage::{At, Failure, Stage};
 use crate::{landlock, sys};
 
-/// Turns the calling process into the command; returns only what went wrong.
+/// Turns the calling process into the command; returns only what went wrong. The filter's
+/// listener is left behind for pid 1.
 pub(super) fn run(
     plan: &LinuxPlan,
     terminal: Option<&OwnedFd>,
     filter: &Program,
-    exchange: &Exchange,
+    listener: &mut Option<OwnedFd>,
 ) -> Failure {
     let ready = prepare(terminal)
         .and_then(|()| set_apart(plan))
-        .and_then(|()| install_filter(plan, filter, exchange));
+        .and_then(|()| install_filter(plan, filter, listener));
     match ready {
         Ok(()) => execute(&plan.command),
         Err(failure) => failure,
@@ -33,22 +33,23 @@ pub(super) fn run(
 }
 
 /// The last lock. From here on only calls that are not mediated may be made: nobody answers yet.
-fn install_filter(plan: &LinuxPlan, filter: &Program, exchange: &Exchange) -> Result<(), Failure> {
+fn install_filter(
+    plan: &LinuxPlan,
+    filter: &Program,
+    listener: &mut Option<OwnedFd>,
+) -> Result<(), Failure> {
     if plan.mediation.is_none() {
         return install(filter, InstallFlags::NONE)
             .at(Stage::Seccomp)
             .map(drop);
     }
     // A signal must not tear a call that the mediator is carrying out (Linux 5.19).
-    let listener = install(filter, InstallFlags::LISTENER | InstallFlags::WAIT_KILLABLE)
+    *listener = install(filter, InstallFlags::LISTENER | InstallFlags::WAIT_KILLABLE)
         .or_else(|error| match error.raw_os_error() {
             Some(libc::EINVAL) => install(filter, InstallFlags::LISTENER),
             _ => Err(error),
         })
         .at(Stage::Seccomp)?;
-    if let Some(listener) = listener {
-        exchange.put_listener(listener);
-    }
     Ok(())
 }
 
@@ -84,17 +85,7 @@ fn prepare(terminal: Option<&OwnedFd>) -> Result<(), Failure> {
 
 /// Tries each place where the program may be, as `execvp(3)` does.
 fn execute(command: &Command) -> Failure {
-    let argv: Vec<CString> = command
-        .argv
-        .iter()
-        .map(|text| text.as_c_str().clone())
-        .collect();
-    let env: Vec<CString> = command
-        .env
-        .iter()
-        .map(|text| text.as_c_str().clone())
-        .collect();
-    let Some(program) = argv.first() else {
+    let Some(program) = command.argv.first().map(Text::as_c_str) else {
         return Failure {
             stage: Stage::Find,
             errno: libc::ENOENT,
@@ -104,7 +95,7 @@ fn execute(command: &Command) -> Failure {
     let subject = program.as_bytes().to_vec();
     let mut found_but = None;
     for candidate in candidates(program, &command.env) {
-        let Err(error) = sys::process::execute(&candidate, &argv, &env);
+        let Err(error) = sys::process::execute(&candidate, &command.argv, &command.env);
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         let exists =
             rustix::fs::accessat(CWD, &candidate, Access::EXISTS, AtFlags::empty()).is_ok();
@@ -167,60 +158,5 @@ fn resemble(terminal: &OwnedFd, model: BorrowedFd<'_>) {
     }
     if let Ok(size) = tcgetwinsize(model) {
         let _ = tcsetwinsize(terminal, size);
-    }
-}
-
-/// How the command's process hands pid 1 the listener, or tells why it could not become the
-/// command. They share a descriptor table until the command is executed: a number is enough.
-pub(super) struct Exchange {
-    read: OwnedFd,
-    write: OwnedFd,
-}
-
-const LISTENER: u8 = 1;
-const FAILURE: u8 = 2;
-
-impl Exchange {
-    pub(super) fn new() -> io::Result<Self> {
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        Ok(Self { read, write })
-    }
-
-    fn put_listener(&self, listener: OwnedFd) {
-        let mut message = vec![LISTENER];
-        message.extend(listener.into_raw_fd().to_ne_bytes());
-        self.put(&message);
-    }
-
-    pub(super) fn put_failure(&self, failure: &Failure) {
-        let mut message = vec![FAILURE];
-        failure.encode(&mut message);
-        self.put(&message);
-    }
-
-    fn put(&self, message: &[u8]) {
-        // The pipe is empty and holds 64 KiB: this fits, or there is nothing left to try.
-        let _ = rustix::io::write(&self.write, message);
-    }
-
-    /// What the command's process left; to be called once it has executed or ended.
-    pub(super) fn take(self) -> Result<Option<OwnedFd>, Failure> {
-        let mut buffer = [0; 8192];
-        let length = rustix::io::read(&self.read, &mut buffer).unwrap_or(0);
-        let mut rest = &buffer[..length];
-        let mut listener = None;
-        if rest.first() == Some(&LISTENER) {
-            rest = &rest[1..];
-            let number = take(&mut rest).map(i32::from_ne_bytes);
-            listener = number.map(sys::process::own_descriptor);
-        }
-        match rest.split_first() {
-            Some((&FAILURE, failure)) => Err(Failure::decode(failure).unwrap_or(Failure {
-                stage: Stage::ForkCommand,
-                errno: libc::EIO,
-                subject: Vec::new(),
-            })),
-            _ => Ok(listener),
-        }
     }
 }

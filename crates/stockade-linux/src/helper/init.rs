@@ -9,18 +9,19 @@ use rustix::process::{
     DumpableBehavior, Pid, Signal, set_dumpable_behavior, set_parent_process_death_signal,
 };
 
-use super::command;
+use super::{FAILED, command};
 use crate::control::{Report, Request};
 use crate::mediator::Mediator;
+use crate::namespaces::{self, Ids};
+use crate::network::Connector;
 use crate::plan::LinuxPlan;
 use crate::seccomp::compile;
 use crate::stage::{At, Failure, Stage};
-use crate::sys::process::{Fork, exit_now};
-use crate::{capabilities, landlock, limits, mounts, namespaces, sys};
+use crate::{capabilities, landlock, limits, mounts, network, sys};
 
 /// Runs as pid 1; the exit code only matters to the outer helper.
-pub(super) fn run(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> i32 {
-    match start(plan, control, alive) {
+pub(super) fn run(plan: &LinuxPlan, ids: Ids, control: BorrowedFd<'_>, alive: &OwnedFd) -> i32 {
+    match start(plan, ids, control, alive) {
         Ok(command) => {
             let outcome = supervise(command, plan, control, alive, end_everybody);
             i32::from(outcome.is_err())
@@ -33,20 +34,37 @@ pub(super) fn run(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) ->
 }
 
 /// Builds the sandbox in the order in which each step still can, and the next one can't undo it.
-fn start(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd) -> Result<Running, Failure> {
+fn start(
+    plan: &LinuxPlan,
+    ids: Ids,
+    control: BorrowedFd<'_>,
+    alive: &OwnedFd,
+) -> Result<Running, Failure> {
     set_parent_process_death_signal(Some(Signal::KILL)).at(Stage::DieWithParent)?;
     require_parent(alive).at(Stage::DieWithParent)?;
+    // Away from the launcher's terminal: its Ctrl-C is the launcher's to forward. The command's
+    // own terminal will be this session's, so that the command's process group has a parent in
+    // it: an orphaned group can't be stopped with Ctrl-Z (setpgid(2)).
+    rustix::process::setsid().at(Stage::NewSession)?;
+    // While it may still be looked into: the files belong to root otherwise (proc(5)).
+    ids.map().at(Stage::MapIds)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;
-    if plan.own_network {
-        namespaces::loopback_up().at(Stage::Loopback)?;
-    }
+    let connector = if plan.own_network {
+        network::prepare(plan.network.as_ref(), control)?
+    } else {
+        None
+    };
     if !plan.nested_namespaces {
         // While the capability to do so is there and the host's /proc still shows; the limit is
         // of the namespace of whoever writes, not of the mount.
         namespaces::forbid_nested().at(Stage::LockNamespaces)?;
     }
     mounts::enter(plan)?;
-    confine(plan, control)
+    let command = confine(plan, control)?;
+    Ok(Running {
+        connector,
+        ..command
+    })
 }
 
 /// What needs no namespace: from the limits to the command itself.
@@ -57,9 +75,6 @@ pub(super) fn confine(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Runni
     rustix::process::chdir(plan.command.cwd.as_path())
         .at_path(Stage::WorkingDirectory, plan.command.cwd.as_path())?;
     let terminal = if plan.terminal {
-        // The terminal is pid 1's, so that the command's process group has a parent in its
-        // session: an orphaned group can't be stopped with Ctrl-Z (setpgid(2)).
-        rustix::process::setsid().at(Stage::NewSession)?;
         Some(command::make_terminal(control)?)
     } else {
         None
@@ -73,30 +88,48 @@ pub(super) fn confine(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Runni
     let program = compile(&plan.seccomp)
         .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
         .at(Stage::Seccomp)?;
-    let exchange = command::Exchange::new().at(Stage::ForkCommand)?;
-    match sys::process::fork_until_execution().at(Stage::ForkCommand)? {
-        Fork::Child => {
-            let failure = command::run(plan, terminal.as_ref(), &program, &exchange);
-            exchange.put_failure(&failure);
-            exit_now(1)
-        }
-        // It has executed its program by now, or it has ended.
-        Fork::Parent(pid) => {
-            let listener = exchange.take()?;
-            let _ = Report::Started.send(control);
-            Ok(Running {
-                pid,
-                signals,
-                listener,
-            })
-        }
+    if plan.network.is_some() {
+        await_proxy(control).at(Stage::AwaitProxy)?;
     }
+    let mut listener = None;
+    let mut failure = None;
+    let pid = sys::process::run_until_execution(|| {
+        failure = Some(command::run(
+            plan,
+            terminal.as_ref(),
+            &program,
+            &mut listener,
+        ));
+        FAILED
+    })
+    .at(Stage::ForkCommand)?;
+    // It has executed its program by now, or it has ended and says why.
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let _ = Report::Started.send(control);
+    Ok(Running {
+        pid,
+        signals,
+        listener,
+        connector: None,
+    })
 }
 
 pub(super) struct Running {
     pid: Pid,
     signals: OwnedFd,
     listener: Option<OwnedFd>,
+    /// The launcher's line for sockets to connect with.
+    connector: Option<Connector>,
+}
+
+/// The launcher has the sockets; nothing runs before somebody answers on them.
+fn await_proxy(control: BorrowedFd<'_>) -> io::Result<()> {
+    match Request::receive(control)? {
+        Some(Request::Proceed) => Ok(()),
+        Some(Request::Signal(_)) | None => Err(io::ErrorKind::ConnectionAborted.into()),
+    }
 }
 
 /// Waits until the command ends: reaps whatever else ends before, passes signals on, mediates.
@@ -112,16 +145,25 @@ pub(super) fn supervise(
         _ => None,
     };
     let signals = command.signals;
+    let mut connector = command.connector;
+    // The listener hangs up when the last caller ends, and says so again and again until that
+    // one has been reaped.
+    let mut deserted = mediator.is_none();
     loop {
-        let [signalled, requested, abandoned, called, connected] = {
+        let [signalled, requested, abandoned, called, connected, wanted] = {
             let mut watched = vec![
                 PollFd::new(&signals, PollFlags::IN),
                 PollFd::from_borrowed_fd(control, PollFlags::IN),
                 PollFd::new(alive, PollFlags::empty()),
             ];
-            if let Some(mediator) = &mediator {
+            if let Some(mediator) = mediator.as_ref().filter(|_| !deserted) {
                 watched.push(PollFd::from_borrowed_fd(mediator.listener(), PollFlags::IN));
                 watched.extend(mediator.pending());
+            }
+            // Last, so that the others keep their places.
+            let mediated = watched.len();
+            if let Some(connector) = &connector {
+                watched.push(PollFd::new(connector, PollFlags::IN));
             }
             match poll(&mut watched, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -130,13 +172,15 @@ pub(super) fn supervise(
             let ready = |range: std::ops::Range<usize>| {
                 watched[range].iter().any(|fd| !fd.revents().is_empty())
             };
-            let count = watched.len();
+            let (count, all) = (mediated, watched.len());
+            deserted |= ready(3..count.min(4)) && !watched[3].revents().contains(PollFlags::IN);
             [
                 ready(0..1),
                 ready(1..2),
                 ready(2..3),
                 ready(3..count.min(4)),
                 ready(count.min(4)..count),
+                ready(count..all),
             ]
         };
         if let Some(mediator) = &mut mediator {
@@ -147,10 +191,17 @@ pub(super) fn supervise(
                 mediator.finish_connections()?;
             }
         }
+        if wanted
+            && let Some(line) = &connector
+            && !line.serve().unwrap_or(false)
+        {
+            connector = None;
+        }
         let mut told_to_end = abandoned;
         if requested {
             match Request::receive(control)? {
                 Some(Request::Signal(signal)) => pass_on(command.pid, signal),
+                Some(Request::Proceed) => {}
                 // The launcher is gone.
                 None => told_to_end = true,
             }

@@ -1,4 +1,5 @@
-//! The program that builds the sandbox: the launcher starts it with the plan in a descriptor.
+//! The process that builds the sandbox: a program that the launcher starts with the plan in a
+//! descriptor, or a copy of the launcher.
 //!
 //! It runs in a process of its own, single-threaded from start to end, and reports a failure as
 //! the step that failed and its errno, never as text.
@@ -8,10 +9,12 @@ mod init;
 mod outer;
 mod unshared;
 
+pub(crate) use outer::{MOMENT, direct};
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::control::Report;
 use crate::plan::LinuxPlan;
@@ -24,7 +27,7 @@ pub const MARKER: &str = "--stockade-internal-helper";
 /// The helper was started by something that is not the launcher.
 const NOT_FOR_PEOPLE: i32 = 2;
 /// The launcher has been told why.
-const FAILED: i32 = 125;
+pub(crate) const FAILED: i32 = 125;
 
 /// Whether this program was started as the helper.
 pub fn is_requested() -> bool {
@@ -39,21 +42,29 @@ pub fn main() -> i32 {
     let Some([plan, control, life]) = adopt(std::env::args_os().skip(2)) else {
         return NOT_FOR_PEOPLE;
     };
-    let outcome = read_plan(plan).and_then(|plan| {
-        if plan.own_namespaces {
-            outer::run(&plan, control.as_fd(), &life)
-        } else {
-            unshared::run(&plan, control.as_fd(), &life)
-        }
-    });
+    match read_plan(plan) {
+        Ok(plan) => build(&plan, &control, &life),
+        Err(failure) => tell(failure, control.as_fd()),
+    }
+}
+
+/// As [`main`], in a copy of the launcher, which has the plan already.
+pub(crate) fn build(plan: &LinuxPlan, control: &OwnedFd, life: &OwnedFd) -> i32 {
+    let outcome = if plan.own_namespaces {
+        outer::run(plan, control.as_fd(), life)
+    } else {
+        unshared::run(plan, control.as_fd(), life)
+    };
     match outcome {
         Ok(()) => 0,
-        Err(failure) => {
-            // If the launcher is gone there is nobody to tell.
-            let _ = Report::Failed(failure).send(control.as_fd());
-            FAILED
-        }
+        Err(failure) => tell(failure, control.as_fd()),
     }
+}
+
+fn tell(failure: Failure, control: BorrowedFd<'_>) -> i32 {
+    // If the launcher is gone there is nobody to tell.
+    let _ = Report::Failed(failure).send(control);
+    FAILED
 }
 
 /// The descriptors that the launcher passed, by number in the arguments: the plan, the control

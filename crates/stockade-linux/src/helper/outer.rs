@@ -1,17 +1,20 @@
-//! Outside the namespaces: enters limits and namespaces, starts pid 1, and outlives both the
-//! launcher and the sandbox just long enough to leave nothing behind.
+//! Outside the namespaces: enters control groups, starts pid 1 in its namespaces, and outlives
+//! both the launcher and the sandbox just long enough to leave nothing behind. A launcher that
+//! can be copied and needs no control group does without: see [`direct`].
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::init;
 use crate::control::Report;
+use crate::namespaces::{self, Ids};
 use crate::plan::LinuxPlan;
 use crate::stage::{At, Failure, Stage};
 use crate::sys::process::{Fork, Reaped};
-use crate::{cgroup, namespaces, sys};
+use crate::{cgroup, sys};
 
 pub(super) fn run(
     plan: &LinuxPlan,
@@ -21,7 +24,7 @@ pub(super) fn run(
     // Away from the launcher's terminal: its Ctrl-C is the launcher's to forward.
     rustix::process::setsid().at(Stage::NewSession)?;
     let groups = cgroup::enter(plan.cgroup.as_ref())?;
-    let outcome = namespaces::enter(plan.own_network).and_then(|()| run_init(plan, control, life));
+    let outcome = run_init(plan, control, life);
     groups.remove();
     // Only now, so that whoever hears it finds nothing left of the sandbox.
     tell_usage(&outcome?, control);
@@ -44,20 +47,49 @@ fn run_init(plan: &LinuxPlan, control: BorrowedFd<'_>, life: &OwnedFd) -> Result
     // then: its parent's id reads 0 in its namespace and can't tell.
     let (alive, alive_end) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::ForkInit)?;
-    match sys::process::fork().at(Stage::ForkInit)? {
-        Fork::Child => {
+    match start(plan).at(Stage::Unshare)? {
+        (Fork::Child, ids) => {
             drop(alive_end);
-            sys::process::exit_now(init::run(plan, control, &alive))
+            sys::process::exit_now(init::run(plan, ids, control, &alive))
         }
-        Fork::Parent(pid) => {
+        (Fork::Parent(pid), _) => {
             drop(alive);
             wait_for(pid, life).at(Stage::ForkInit)
         }
     }
 }
 
+/// Makes pid 1 a child of the launcher itself, of which this is a copy: nothing outside needs to
+/// be tidied up, and the launcher reaps it. Returns in the launcher.
+pub(crate) fn direct(
+    plan: &LinuxPlan,
+    descriptors: &[(BorrowedFd<'_>, i32)],
+    own: [i32; 2],
+) -> io::Result<Pid> {
+    match start(plan)? {
+        (Fork::Parent(pid), _) => Ok(pid),
+        (Fork::Child, ids) => {
+            let adopted = sys::process::place_descriptors(descriptors)
+                .and_then(|()| sys::process::adopt_descriptors(own, &plan.keep_descriptors));
+            let code = match adopted {
+                Ok([control, life]) => init::run(plan, ids, control.as_fd(), &life),
+                // The launcher hears the socket hang up.
+                Err(_) => super::FAILED,
+            };
+            sys::process::exit_now(code)
+        }
+    }
+}
+
+/// Forks pid 1 of new namespaces.
+pub(super) fn start(plan: &LinuxPlan) -> io::Result<(Fork, Ids)> {
+    let ids = Ids::own();
+    let kinds = namespaces::kinds(plan.own_network);
+    Ok((sys::process::fork_into(kinds)?, ids))
+}
+
 /// Waits for pid 1 to end; kills it when the launcher goes away.
-pub(super) fn wait_for(init: Pid, life: &OwnedFd) -> std::io::Result<Reaped> {
+pub(super) fn wait_for(init: Pid, life: &OwnedFd) -> io::Result<Reaped> {
     let pidfd = pidfd_open(init, PidfdFlags::empty())?;
     let mut watched = [
         PollFd::new(life, PollFlags::empty()),
@@ -80,23 +112,25 @@ pub(super) fn wait_for(init: Pid, life: &OwnedFd) -> std::io::Result<Reaped> {
 }
 
 /// Reaps a child that is about to end.
-pub(super) fn collect(init: Pid) -> std::io::Result<Reaped> {
+pub(super) fn collect(init: Pid) -> io::Result<Reaped> {
     loop {
         match sys::process::wait(init.as_raw_nonzero().get(), true) {
             Ok(Some(reaped)) => return Ok(reaped),
-            Err(error) if error.kind() != std::io::ErrorKind::Interrupted => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             Ok(None) | Err(_) => {}
         }
     }
 }
 
+/// How long pid 1 has for its last work.
+pub(crate) const MOMENT: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
+
 /// Ends the sandbox. Pid 1 gets a moment to end everybody else and to judge what they made, and
 /// then takes its whole pid namespace with it (`pid_namespaces(7)`).
-fn end(init: &OwnedFd) -> std::io::Result<()> {
-    const MOMENT: Timespec = Timespec {
-        tv_sec: 1,
-        tv_nsec: 0,
-    };
+fn end(init: &OwnedFd) -> io::Result<()> {
     pidfd_send_signal(init, Signal::TERM)?;
     let mut watched = [PollFd::new(init, PollFlags::IN)];
     if poll(&mut watched, Some(&MOMENT)) != Ok(1) {

@@ -81,7 +81,12 @@ fn run_supervisor(
 
 /// As the supervisor; the exit code only matters to the keeper.
 fn supervise(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd, keeper: Pid) -> i32 {
-    match guard_self().and_then(|()| init::confine(plan, control)) {
+    // As pid 1 has one elsewhere.
+    let session = || rustix::process::setsid().at(Stage::NewSession);
+    let confined = guard_self()
+        .and_then(|()| session())
+        .and_then(|_| init::confine(plan, control));
+    match confined {
         Ok(command) => {
             let end_everybody = || {
                 tree::end_domain(keeper);

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use stockade_rules::{AbsPath, Kind, RuleSet};
 
 use super::Mediator;
@@ -52,6 +53,8 @@ impl Mediator<'_> {
             path: path.to_owned(),
             identity,
         });
+        // There is something to judge now also when the parent is killed: not at once then.
+        let _ = set_parent_process_death_signal(Some(Signal::TERM));
     }
 
     /// What redirected git before this run keeps doing so.

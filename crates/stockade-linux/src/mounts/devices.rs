@@ -7,7 +7,7 @@ use rustix::fs::{CWD, Mode};
 use rustix::mount::MountAttrFlags;
 use stockade_rules::AbsPath;
 
-use super::{Kind, Tree, attach, clone_tree, file_system, temporary};
+use super::{Kind, Tree, attach, clone_tree, file_system, make_file};
 use crate::stage::{At, Failure, Stage};
 use crate::sys::mount::{Lock, lock};
 
@@ -33,15 +33,18 @@ impl Tree {
     ) -> Result<(), Failure> {
         let stage = Stage::DeviceMount;
         let place = self.place(path, Kind::Directory)?;
-        let directory = temporary(&[("mode", "0755")], stage)?;
+        let directory = self.directory("dev", 0o755, stage)?;
         attach(directory.as_fd(), place.as_fd(), "", stage)?;
-        self.own_file_system(directory.as_fd())?;
 
         for name in NODES {
-            self.add_node(&path.join(name))?;
+            make_file(directory.as_fd(), *name, 0o444).at(stage)?;
+            let node = clone_tree(CWD, &path.join(name), stage)?;
+            attach(node.as_fd(), directory.as_fd(), name, stage)?;
         }
         for device in granted {
-            self.add_node(device.as_path())?;
+            let node = clone_tree(CWD, device.as_path(), stage)?;
+            let place = self.place(device.as_path(), Kind::File)?;
+            attach(node.as_fd(), place.as_fd(), "", stage)?;
         }
         for (name, target) in LINKS {
             rustix::fs::symlinkat(*target, &directory, *name).at(stage)?;
@@ -56,14 +59,8 @@ impl Tree {
         let shared = self.temporary_of(shared_memory)?;
         attach(shared.as_fd(), directory.as_fd(), SHARED_MEMORY, stage)?;
 
+        lock(directory.as_fd(), Lock::Devices).at(Stage::MountAttributes)?;
         self.seal_later(directory);
         Ok(())
-    }
-
-    fn add_node(&mut self, path: &Path) -> Result<(), Failure> {
-        let node = clone_tree(CWD, path, Stage::DeviceMount)?;
-        lock(node.as_fd(), Lock::Device).at(Stage::MountAttributes)?;
-        let place = self.place(path, Kind::File)?;
-        attach(node.as_fd(), place.as_fd(), "", Stage::DeviceMount)
     }
 }

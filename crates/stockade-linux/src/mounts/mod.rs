@@ -11,7 +11,7 @@ mod devices;
 mod view;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -43,6 +43,8 @@ struct Tree {
     own: Vec<u64>,
     /// Mounts that become read-only once everything is in place.
     unsealed: Vec<OwnedFd>,
+    /// The directory that something was last put into: hundreds of denied names are siblings.
+    last: Option<(PathBuf, OwnedFd)>,
 }
 
 const ROOT: &str = "root";
@@ -70,13 +72,22 @@ impl Tree {
             rustix::fs::mkdirat(&staging, name, Mode::from(mode)).at(Stage::StageMount)?;
         }
         make_file(staging.as_fd(), HIDDEN_FILE, 0).at(Stage::StageMount)?;
+        // Read-only mounts of themselves: what is cloned from them is read-only from the start.
+        for name in [HIDDEN_DIRECTORY, HIDDEN_FILE] {
+            let cover = clone_tree(staging.as_fd(), Path::new(name), Stage::StageMount)?;
+            lock(cover.as_fd(), Lock::TreeReadOnly).at(Stage::StageMount)?;
+            attach(cover.as_fd(), staging.as_fd(), name, Stage::StageMount)?;
+        }
         attach(root_mount.as_fd(), staging.as_fd(), ROOT, Stage::AttachRoot)?;
         let mut tree = Self {
             staging,
             root: root_mount,
             own: Vec::new(),
             unsealed: Vec::new(),
+            last: None,
         };
+        let staging = tree.staging.try_clone().at(Stage::StageMount)?;
+        tree.own_file_system(staging.as_fd())?;
         if kind == Root::Empty {
             let root = tree.root.try_clone().at(Stage::AttachRoot)?;
             tree.own_file_system(root.as_fd())?;
@@ -95,6 +106,25 @@ impl Tree {
     /// Where `path` is in the view under construction.
     fn find(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         open_beneath(self.root.as_fd(), below_root(path))
+    }
+
+    /// The directory that `path` is in.
+    fn parent(&mut self, path: &Path) -> Result<BorrowedFd<'_>, Failure> {
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        if self.last.as_ref().is_none_or(|(last, _)| last != parent) {
+            let directory = self.find(parent).at_path(Stage::MountTarget, path)?;
+            self.last = Some((parent.to_owned(), directory));
+        }
+        match &self.last {
+            Some((_, directory)) => Ok(directory.as_fd()),
+            None => Err(Errno::NOENT).at_path(Stage::MountTarget, path),
+        }
+    }
+
+    /// A new directory of the staging area as a mount that is ours to fill.
+    fn directory(&self, name: &str, mode: u32, stage: Stage) -> Result<OwnedFd, Failure> {
+        rustix::fs::mkdirat(&self.staging, name, Mode::from(mode)).at(stage)?;
+        clone_tree(self.staging.as_fd(), Path::new(name), stage)
     }
 
     /// Where `path` is in the view, made if it does not exist and its parent is ours.
@@ -148,14 +178,12 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(fd: BorrowedFd<'_>) -> rustix::io::Result<Self> {
-        let mode = rustix::fs::fstat(fd)?.st_mode;
-        let directory = rustix::fs::FileType::from_raw_mode(mode).is_dir();
-        Ok(if directory {
+    fn of(stat: &rustix::fs::Stat) -> Self {
+        if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
             Self::Directory
         } else {
             Self::File
-        })
+        }
     }
 }
 
@@ -190,14 +218,17 @@ fn file_system(
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at(stage)
 }
 
+/// Puts a mount at a name in a directory, or over the directory itself if the name is empty. A
+/// link of that name is not followed.
 fn attach(
     mount: BorrowedFd<'_>,
     at: BorrowedFd<'_>,
-    path: &str,
+    name: impl AsRef<Path>,
     stage: Stage,
 ) -> Result<(), Failure> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    move_mount(mount, "", at, path, flags).at_path(stage, Path::new(path))
+    let name = name.as_ref();
+    move_mount(mount, "", at, name, flags).at_path(stage, name)
 }
 
 /// Opens a place below `directory` without following any link and without leaving it.

@@ -3,7 +3,8 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::CWD;
+use rustix::fs::{AtFlags, CWD, FileType};
+use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
 
 use super::{
@@ -17,14 +18,14 @@ use crate::sys::mount::{Lock, lock};
 /// Places of `/proc` that could change or betray the kernel. Root without capabilities still
 /// owns them, so their modes alone do not protect them.
 const PROC_READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys", "sysrq-trigger"];
-const PROC_HIDDEN: &[&str] = &[
-    "acpi",
-    "asound",
-    "kcore",
-    "keys",
-    "kmsg",
-    "scsi",
-    "timer_list",
+const PROC_HIDDEN: &[(&str, Kind)] = &[
+    ("acpi", Kind::Directory),
+    ("asound", Kind::Directory),
+    ("kcore", Kind::File),
+    ("keys", Kind::File),
+    ("kmsg", Kind::File),
+    ("scsi", Kind::Directory),
+    ("timer_list", Kind::File),
 ];
 
 impl Tree {
@@ -37,10 +38,10 @@ impl Tree {
             } => self.add_devices(path, granted, *shared_memory),
             View::Empty => {
                 let place = self.place(path, Kind::Directory)?;
-                let empty = temporary(&[("mode", "0555")], Stage::TemporaryMount)?;
+                let name = format!("empty-{}", self.unsealed.len());
+                let empty = self.directory(&name, 0o555, Stage::TemporaryMount)?;
                 attach(empty.as_fd(), place.as_fd(), "", Stage::AttachMount)?;
-                self.own_file_system(empty.as_fd())?;
-                self.unsealed.push(empty);
+                self.seal_later(empty);
                 Ok(())
             }
             View::Hidden => self.hide(path),
@@ -48,7 +49,7 @@ impl Tree {
             View::ReadOnly => self.show(path, Lock::TreeReadOnly),
             View::Symlink(target) => {
                 let Some((parent, name)) = path.parent().zip(path.file_name()) else {
-                    return Err(rustix::io::Errno::EXIST).at_path(Stage::MountTarget, path);
+                    return Err(Errno::EXIST).at_path(Stage::MountTarget, path);
                 };
                 let parent = self.place(parent, Kind::Directory)?;
                 rustix::fs::symlinkat(target.as_path(), parent, name)
@@ -78,23 +79,34 @@ impl Tree {
             super::below_root(path),
         )
         .at_path(Stage::OpenSource, path)?;
-        let kind = Kind::of(source.as_fd()).at_path(Stage::OpenSource, path)?;
+        let stat = rustix::fs::fstat(&source).at_path(Stage::OpenSource, path)?;
         let clone = clone_tree(source.as_fd(), Path::new(""), Stage::CloneSource)?;
         lock(clone.as_fd(), access).at(Stage::MountAttributes)?;
-        let place = self.place(path, kind)?;
+        let place = self.place(path, Kind::of(&stat))?;
         attach(clone.as_fd(), place.as_fd(), "", Stage::AttachMount)
     }
 
     /// Puts something over `path` that can be neither read nor entered.
-    pub(super) fn hide(&mut self, path: &Path) -> Result<(), Failure> {
-        let place = self.find(path).at_path(Stage::MountTarget, path)?;
-        let cover = match Kind::of(place.as_fd()).at_path(Stage::MountTarget, path)? {
+    fn hide(&mut self, path: &Path) -> Result<(), Failure> {
+        let name = path.file_name().unwrap_or_default();
+        let parent = self.parent(path)?;
+        let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
+            .at_path(Stage::MountTarget, path)?;
+        if FileType::from_raw_mode(stat.st_mode).is_symlink() {
+            // It was none when the plan was made.
+            return Err(Errno::LOOP).at_path(Stage::MountTarget, path);
+        }
+        let cover = self.cover(Kind::of(&stat))?;
+        attach(cover.as_fd(), self.parent(path)?, name, Stage::AttachMount)
+    }
+
+    /// A copy of what hides others.
+    fn cover(&self, kind: Kind) -> Result<OwnedFd, Failure> {
+        let name = match kind {
             Kind::Directory => HIDDEN_DIRECTORY,
             Kind::File => HIDDEN_FILE,
         };
-        let cover = clone_tree(self.staging.as_fd(), Path::new(cover), Stage::CloneSource)?;
-        lock(cover.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
-        attach(cover.as_fd(), place.as_fd(), "", Stage::AttachMount)
+        clone_tree(self.staging.as_fd(), Path::new(name), Stage::CloneSource)
     }
 
     fn add_proc(&mut self, path: &Path) -> Result<(), Failure> {
@@ -104,17 +116,20 @@ impl Tree {
         let proc = file_system("proc", &[], attributes, Stage::ProcMount)?;
         let place = self.place(path, Kind::Directory)?;
         attach(proc.as_fd(), place.as_fd(), "", Stage::ProcMount)?;
+        // Not every kernel has every one of them.
         for name in PROC_READ_ONLY {
-            let Ok(place) = open_beneath(proc.as_fd(), Path::new(name)) else {
-                continue;
-            };
-            let clone = clone_tree(place.as_fd(), Path::new(""), Stage::ProcMount)?;
-            lock(clone.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
-            attach(clone.as_fd(), place.as_fd(), "", Stage::ProcMount)?;
+            match clone_tree(proc.as_fd(), Path::new(name), Stage::ProcMount) {
+                Ok(clone) => {
+                    lock(clone.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
+                    attach(clone.as_fd(), proc.as_fd(), name, Stage::ProcMount)?;
+                }
+                Err(failure) if failure.errno == libc::ENOENT => {}
+                Err(failure) => return Err(failure),
+            }
         }
-        for name in PROC_HIDDEN {
-            match self.hide(&path.join(name)) {
-                // Not every kernel has every one of them.
+        for (name, kind) in PROC_HIDDEN {
+            let cover = self.cover(*kind)?;
+            match attach(cover.as_fd(), proc.as_fd(), name, Stage::ProcMount) {
                 Err(failure) if failure.errno == libc::ENOENT => {}
                 other => other?,
             }

@@ -9,8 +9,8 @@ use super::checked;
 /// What to set on a mount; each mount set is made private too.
 #[derive(Clone, Copy)]
 pub(crate) enum Lock {
-    /// No set-id programs: for single device nodes.
-    Device,
+    /// No set-id programs, for a whole tree of mounts of device nodes.
+    Devices,
     /// Read-only.
     Seal,
     /// No set-id programs and no device nodes, for a whole tree of mounts.
@@ -23,7 +23,7 @@ pub(crate) enum Lock {
 pub(crate) fn lock(mount: BorrowedFd<'_>, lock: Lock) -> io::Result<()> {
     let tree = libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOSUID;
     let (set, recursive) = match lock {
-        Lock::Device => (libc::MOUNT_ATTR_NOSUID, 0),
+        Lock::Devices => (libc::MOUNT_ATTR_NOSUID, libc::AT_RECURSIVE),
         Lock::Seal => (libc::MOUNT_ATTR_RDONLY, 0),
         Lock::Tree => (tree, libc::AT_RECURSIVE),
         Lock::TreeReadOnly => (tree | libc::MOUNT_ATTR_RDONLY, libc::AT_RECURSIVE),

@@ -1,7 +1,8 @@
-//! Making, replacing and ending processes in the helper, which is single-threaded.
+//! Making, replacing and ending processes in the helper, which is single-threaded, as a launcher
+//! is that copies itself.
 
 use std::convert::Infallible;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -10,6 +11,7 @@ use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
 
 use super::checked;
+use crate::plan::Text;
 
 /// Which side of a fork this is.
 pub(crate) enum Fork {
@@ -23,19 +25,52 @@ pub(crate) enum Fork {
 /// EINVAL if the process has more than one thread: the child of such a process may call only
 /// async-signal-safe functions, and what follows a fork here allocates.
 pub(crate) fn fork() -> io::Result<Fork> {
-    clone(libc::SIGCHLD)
+    fork_into(UnshareFlags::empty())
 }
 
-/// Forks; the parent stands still until the child has executed a program or ended, and they
-/// share one descriptor table until then.
+/// Forks; the child is in new namespaces of these kinds.
+///
+/// # Errors
+/// As for [`fork`], and if the kernel refuses the namespaces.
+pub(crate) fn fork_into(namespaces: UnshareFlags) -> io::Result<Fork> {
+    require_single_thread()?;
+    let flags = libc::c_long::from(namespaces.bits().cast_signed() | libc::SIGCHLD);
+    // SAFETY: no pointers are passed; the process is single-threaded, as was just seen.
+    side(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })
+}
+
+/// Runs `child` in a new process, and stands still until that has executed a program or ended.
+/// They share memory and descriptor table until then: nothing is copied, and what the child
+/// leaves behind in memory is here for the parent to read.
 ///
 /// # Errors
 /// As for [`fork`].
-pub(crate) fn fork_until_execution() -> io::Result<Fork> {
-    clone(libc::CLONE_FILES | libc::CLONE_VFORK | libc::SIGCHLD)
+pub(crate) fn run_until_execution<F: FnMut() -> i32>(mut child: F) -> io::Result<Pid> {
+    extern "C" fn begin<F: FnMut() -> i32>(child: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: the pointer is to the closure below, whose owner stands still meanwhile.
+        let child = unsafe { &mut *child.cast::<F>() };
+        child()
+    }
+    require_single_thread()?;
+    // A stack of its own, or the child's calls would overwrite the frames that the parent
+    // returns to.
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK_SIZE / size_of::<u128>());
+    let top = stack.spare_capacity_mut().as_mut_ptr_range().end;
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
+    // SAFETY: the stack is aligned, grows down from its end, and lives until this returns, which
+    // by CLONE_VFORK is after the child has left it; so does the closure. Nothing else runs in
+    // this memory: the process has one thread, and that one stands still.
+    let pid = unsafe { libc::clone(begin::<F>, top.cast(), flags, (&raw mut child).cast()) };
+    checked(pid.into())?;
+    Pid::from_raw(pid).ok_or_else(|| io::Error::other("clone gave no process id"))
 }
 
-fn clone(flags: libc::c_int) -> io::Result<Fork> {
+/// What the child needs until it executes: a few calls deep, with paths on the stack.
+const STACK_SIZE: usize = 256 << 10;
+
+/// The child of a process with threads may call only async-signal-safe functions, and what
+/// follows a fork here allocates.
+fn require_single_thread() -> io::Result<()> {
     // The kernel refuses this one if there is a second thread, and otherwise it does nothing
     // (unshare(2), CLONE_THREAD).
     // SAFETY: no pointers are passed and nothing is taken back.
@@ -45,8 +80,7 @@ fn clone(flags: libc::c_int) -> io::Result<Fork> {
         Err(error) if error.raw_os_error() != Some(libc::EINVAL) && is_single_threaded()? => {}
         Err(error) => return Err(error),
     }
-    // SAFETY: no pointers are passed; the process is single-threaded, as was just seen.
-    side(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })
+    Ok(())
 }
 
 fn is_single_threaded() -> io::Result<bool> {
@@ -65,10 +99,10 @@ pub(crate) fn exit_now(code: i32) -> ! {
 }
 
 /// Replaces the process image; returns only on failure.
-pub(crate) fn execute(path: &CStr, argv: &[CString], env: &[CString]) -> io::Result<Infallible> {
-    let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
+pub(crate) fn execute(path: &CStr, argv: &[Text], env: &[Text]) -> io::Result<Infallible> {
+    let pointers = |list: &[Text]| -> Vec<*const libc::c_char> {
         list.iter()
-            .map(|text| text.as_ptr())
+            .map(|text| text.as_c_str().as_ptr())
             .chain([ptr::null()])
             .collect()
     };
@@ -86,10 +120,31 @@ pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
-/// Takes over the descriptors that this program was started with: `own` are returned, `keep` and
+/// Puts each descriptor at its number, in a process that has just been forked: whatever owned
+/// those numbers belongs to code that will not go on here.
+pub(crate) fn place_descriptors(descriptors: &[(BorrowedFd<'_>, i32)]) -> io::Result<()> {
+    // First out of the way of each other, as for a program that is spawned.
+    let highest = descriptors.iter().map(|(_, number)| *number).max();
+    let clear = 1 + highest.unwrap_or(0);
+    let mut aside = Vec::with_capacity(descriptors.len());
+    for (fd, _) in descriptors {
+        // SAFETY: F_DUPFD_CLOEXEC takes integers.
+        let copy = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, clear) };
+        checked(copy.into())?;
+        aside.push(copy);
+    }
+    for (copy, (_, number)) in aside.into_iter().zip(descriptors) {
+        // SAFETY: dup2(2) takes integers; that nobody uses the number is the caller's contract.
+        checked(unsafe { libc::dup2(copy, *number) }.into())?;
+    }
+    Ok(())
+}
+
+/// Takes over the descriptors that this process was started with: `own` are returned, `keep` and
 /// the standard three stay, everything else is closed.
 ///
-/// To be called once, first thing in the program: nothing may own a descriptor yet.
+/// To be called once, first thing in the program or copy: nothing that goes on may own a
+/// descriptor yet.
 pub(crate) fn adopt_descriptors<const N: usize>(
     own: [i32; N],
     keep: &[i32],
@@ -123,13 +178,6 @@ pub(crate) fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
     checked(copy.into())?;
     // SAFETY: the descriptor was just made and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
-}
-
-/// Takes over a descriptor that another process put into the table that it shared with this one.
-pub(crate) fn own_descriptor(number: i32) -> OwnedFd {
-    // SAFETY: the other process gave up its ownership before it told the number, and it has a
-    // table of its own by now.
-    unsafe { OwnedFd::from_raw_fd(number) }
 }
 
 fn close_range(first: u32, last: u32) -> io::Result<()> {

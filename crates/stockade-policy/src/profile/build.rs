@@ -1,8 +1,6 @@
 //! Makes the profile out of the merged layers: here all path rules come together.
 
-use std::collections::HashSet;
-
-use stockade_rules::{AbsPath, Access, Kind, Origin, PathRule, Pattern, Rank, RuleSet};
+use stockade_rules::{AbsPath, Access, Decision, Index, Kind, Origin, PathRule, Pattern, RuleSet};
 
 use crate::model::{Surroundings, default_sensitive_paths};
 
@@ -143,8 +141,7 @@ fn closed_by(
     cwd: &AbsPath,
 ) -> Option<PathRule> {
     let grants = stated.iter().filter(|rule| !denies(rule, kind));
-    let rules = RuleSet::new(grants.chain(sensitive).cloned().collect());
-    let rule = rules.decide(kind, cwd.as_path()).rule?;
+    let rule = Decision::among(grants.chain(sensitive), kind, cwd.as_path()).rule?;
     denies(rule, kind).then(|| rule.clone())
 }
 
@@ -153,41 +150,17 @@ fn denies(rule: &PathRule, kind: Kind) -> bool {
 }
 
 /// The paths that are named as writable, and are.
-///
-/// A path that is named can only be denied by a rule that names it as well and weighs as much.
-/// The decision, which looks at every rule, is asked for only where there is one: there may be
-/// hundreds of roots.
 fn writable_roots(rules: &RuleSet) -> Vec<AbsPath> {
-    let (mut paths, mut globs) = (HashSet::new(), Vec::new());
-    for rule in rules.iter().filter(|rule| denies(rule, Kind::Write)) {
-        match &rule.pattern {
-            Pattern::Subtree(path) => drop(paths.insert(path.as_path().as_os_str())),
-            Pattern::Glob(glob) => globs.push((rule.rank, glob.literal_prefix(), glob)),
-        }
-    }
-    let contested = |rank: Rank, root: &AbsPath| {
-        let mut globs = globs.iter().filter(|(other, _, _)| *other >= rank);
-        paths.contains(root.as_path().as_os_str())
-            || globs.any(|(_, prefix, glob)| {
-                bytes(root).starts_with(bytes(prefix)) && glob.matches(root.as_path())
-            })
-    };
+    let index = Index::new(rules);
     let mut roots: Vec<AbsPath> = rules
         .iter()
         .filter(|rule| matches!(rule.pattern, Pattern::Subtree(_)))
-        .filter_map(|rule| Some((rule.rank, named_writable(rule)?)))
-        .filter(|(rank, root)| {
-            !contested(*rank, root) || rules.decide(Kind::Write, root.as_path()).allowed
-        })
-        .map(|(_, root)| root)
+        .filter_map(named_writable)
+        .filter(|root| index.decide(Kind::Write, root.as_path()).allowed)
         .collect();
     roots.sort();
     roots.dedup();
     roots
-}
-
-fn bytes(path: &AbsPath) -> &[u8] {
-    path.as_path().as_os_str().as_encoded_bytes()
 }
 
 /// The path that a rule makes writable, or the one that all of them lie below.

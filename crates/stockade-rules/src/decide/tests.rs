@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::glob::PathGlob;
+use crate::index::Index;
 use crate::rule::{Origin, Pattern};
 
 fn abs(text: &str) -> AbsPath {
@@ -118,6 +119,13 @@ fn oracle(rules: &[PathRule], kind: Kind, path: &AbsPath) -> bool {
     false
 }
 
+/// What a rule was chosen by: two of equal weight are told apart by nothing.
+fn weight(decision: Decision<'_>, path: &AbsPath) -> Option<(Option<usize>, Rank)> {
+    decision
+        .rule
+        .map(|rule| (rule.pattern.depth_at(path.as_path()), rule.rank))
+}
+
 /// Exponential and obvious.
 fn naive_glob(pattern: &str, path: &str) -> bool {
     fn split(text: &str) -> Vec<&str> {
@@ -189,10 +197,12 @@ proptest! {
     #[test]
     fn agrees_with_the_oracle(rules in any_rules(), path in any_path()) {
         for kind in [Kind::Read, Kind::Write] {
-            prop_assert_eq!(
-                RuleSet::new(rules.clone()).decide(kind, path.as_path()).allowed,
-                oracle(&rules, kind, &path)
-            );
+            let set = RuleSet::new(rules.clone());
+            let decision = set.decide(kind, path.as_path());
+            prop_assert_eq!(decision.allowed, oracle(&rules, kind, &path));
+            let indexed = Index::new(&set).decide(kind, path.as_path());
+            prop_assert_eq!(indexed.allowed, decision.allowed);
+            prop_assert_eq!(weight(indexed, &path), weight(decision, &path));
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The file-system view: which paths need a mount of their own, and what it shows.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use stockade_linux::plan::{Mount, Root, View};
-use stockade_policy::profile::{Base, PROTECTED_NAMES, Profile};
-use stockade_rules::{AbsPath, Access, Kind as Wish, PathRule, Pattern, Rank, RuleSet};
+use stockade_policy::profile::{Base, Profile};
+use stockade_rules::{AbsPath, Access, Index, PathRule, Pattern, Rank, RuleSet};
 
 use crate::host::{Found, Host, Kind};
 use crate::plan::PlanError;
@@ -36,12 +37,13 @@ enum Seen {
 /// Where there is no limit on `/tmp` the kernel's own applies: half the memory.
 const NO_LIMIT: u64 = 0;
 
-pub(super) fn lower(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<Lowered, PlanError> {
+pub(super) fn lower(profile: &Profile, rules: RuleSet, host: &Host) -> Result<Lowered, PlanError> {
     let rules = with_engine_rules(rules);
+    let index = Index::new(&rules);
     let mut points = Points::default();
     points.add_engine(profile, &rules, host)?;
-    points.add_rules(profile, &rules, host);
-    points.add_protected(profile, &rules, host);
+    points.add_rules(profile, &rules, &index, host);
+    points.add_protected(profile, &index, host);
 
     let root = match profile.base.value {
         Base::Host => Root::Host,
@@ -69,8 +71,7 @@ pub(super) fn lower(profile: &Profile, rules: &RuleSet, host: &Host) -> Result<L
 }
 
 /// What the sandbox has of its own may be written.
-fn with_engine_rules(rules: &RuleSet) -> RuleSet {
-    let mut rules = rules.clone();
+fn with_engine_rules(mut rules: RuleSet) -> RuleSet {
     for (path, access) in [
         ("/tmp", Access::Write),
         ("/dev", Access::Write),
@@ -147,7 +148,7 @@ impl Points {
     }
 
     /// A point for every path that a rule names and that exists.
-    fn add_rules(&mut self, profile: &Profile, rules: &RuleSet, host: &Host) {
+    fn add_rules(&mut self, profile: &Profile, rules: &RuleSet, index: &Index<'_>, host: &Host) {
         for rule in rules {
             let Pattern::Subtree(path) = &rule.pattern else {
                 continue;
@@ -155,7 +156,7 @@ impl Points {
             let Found::Present { real, .. } = host.find(path) else {
                 continue;
             };
-            self.add(real, rules);
+            self.add(real, index);
         }
         if profile.base.value == Base::Minimal {
             // The links that programs are found through: /bin, /lib64 …
@@ -179,35 +180,28 @@ impl Points {
         }
     }
 
-    fn add(&mut self, path: AbsPath, rules: &RuleSet) {
-        if path == AbsPath::root() || self.0.contains_key(&path) {
+    fn add(&mut self, path: AbsPath, rules: &Index<'_>) {
+        if path == AbsPath::root() {
             return;
         }
-        let allowed = |wish| rules.decide(wish, path.as_path()).allowed;
-        let point = match (allowed(Wish::Read), allowed(Wish::Write)) {
-            (false, _) => (Seen::Hidden, View::Hidden),
-            (true, false) => (Seen::ReadOnly, View::ReadOnly),
-            (true, true) => (Seen::Writable, View::Writable),
-        };
-        self.0.insert(path, point);
+        if let Entry::Vacant(point) = self.0.entry(path) {
+            let [read, write] = rules.decide_both(point.key().as_path());
+            point.insert(match (read.allowed, write.allowed) {
+                (false, _) => (Seen::Hidden, View::Hidden),
+                (true, false) => (Seen::ReadOnly, View::ReadOnly),
+                (true, true) => (Seen::Writable, View::Writable),
+            });
+        }
     }
 
     /// A second lock on protected names that exist at the top of a writable root. git's own
     /// configuration is left to the mediator: git could not replace a mount point.
-    fn add_protected(&mut self, profile: &Profile, rules: &RuleSet, host: &Host) {
-        for root in &profile.writable_roots {
-            for protected in PROTECTED_NAMES {
-                if protected.name.contains('*') || protected.name.ends_with("/config") {
-                    continue;
-                }
-                let Ok(path) = root.join(protected.name) else {
-                    continue;
-                };
-                if let Found::Present { real, .. } = host.find(&path)
-                    && real == path
-                {
-                    self.add(path, rules);
-                }
+    fn add_protected(&mut self, profile: &Profile, rules: &Index<'_>, host: &Host) {
+        for (path, protected) in super::rules::protected_names(profile, host) {
+            if !protected.name.ends_with("/config")
+                && matches!(host.find(&path), Found::Present { real, .. } if real == path)
+            {
+                self.add(path, rules);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The profile's rules with real paths: what a rule names, links followed where that is safe.
 
-use stockade_policy::profile::{Guard, PROTECTED_NAMES, Profile, protection_bases};
+use stockade_policy::profile::{Guard, PROTECTED_NAMES, Profile, Protected, protection_bases};
 use stockade_rules::{AbsPath, Access, PathGlob, PathRule, Pattern, RuleSet};
 
 use crate::host::{Found, Host};
@@ -53,31 +53,47 @@ pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -
 /// Protected names that are links, or lie behind one: what they lead to is protected as well.
 fn behind_links(profile: &Profile, host: &Host) -> Vec<PathRule> {
     let mut rules = Vec::new();
-    for root in &profile.writable_roots {
-        for protected in PROTECTED_NAMES {
-            let first = protected.name.split('/').next().unwrap_or_default();
-            let begins = root.join(first).map(|path| host.find(&path));
-            if protected.name.contains('*')
-                || matches!(begins, Err(_) | Ok(Found::Missing))
-                || profile.git_config.value && protected.guard == Guard::GitConfig
-            {
-                continue;
-            }
-            let Ok(path) = root.join(protected.name) else {
-                continue;
-            };
-            let landing = host.landing(&path);
-            if landing != path {
-                let pattern = Pattern::Subtree(landing);
-                rules.push(PathRule::built_in(
-                    pattern,
-                    Access::DenyWrite,
-                    protected.guard.reason(),
-                ));
-            }
+    for (path, protected) in protected_names(profile, host) {
+        if profile.git_config.value && protected.guard == Guard::GitConfig {
+            continue;
+        }
+        let landing = host.landing(&path);
+        if landing != path {
+            let pattern = Pattern::Subtree(landing);
+            rules.push(PathRule::built_in(
+                pattern,
+                Access::DenyWrite,
+                protected.guard.reason(),
+            ));
         }
     }
     rules
+}
+
+/// The protected names at the top of each writable root of which at least the first part exists.
+/// There may be hundreds of roots, and hardly any of the names is in any of them.
+pub(super) fn protected_names(
+    profile: &Profile,
+    host: &Host,
+) -> Vec<(AbsPath, &'static Protected)> {
+    let mut found = Vec::new();
+    let exists = |path: &AbsPath| host.find(path) != Found::Missing;
+    for root in profile.writable_roots.iter().filter(|root| exists(root)) {
+        let mut previous = ("", false);
+        for protected in PROTECTED_NAMES {
+            let first = protected.name.split('/').next().unwrap_or_default();
+            if previous.0 != first {
+                previous = (first, root.join(first).is_ok_and(|path| exists(&path)));
+            }
+            if previous.1
+                && !protected.name.contains('*')
+                && let Ok(path) = root.join(protected.name)
+            {
+                found.push((path, protected));
+            }
+        }
+    }
+    found
 }
 
 /// Whether a link in this directory may have been made by sandboxed code: it lies in a writable

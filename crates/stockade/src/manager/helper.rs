@@ -27,7 +27,7 @@ pub(super) fn check(helper: &Path, profile: &Profile) -> Result<(), SandboxTrans
     if !metadata.is_file() || metadata.mode() & 0o111 == 0 {
         return refuse("is not a program that can be executed");
     }
-    let real = match Host::look(profile).find(&path) {
+    let real = match Host::look().find(&path) {
         Found::Present { real, .. } => real,
         Found::Missing | Found::Unreadable => path.clone(),
     };

@@ -4,13 +4,16 @@ use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
+use stockade::network::NetworkService;
 use stockade::{
     DenialRecord, Ending, ExecPlan, Finished, Foreground, PlanError, Report, RunError, Spec, Tap,
 };
 use stockade_linux::{SpawnError, Stage};
 use stockade_policy::profile::Profile;
+use stockade_proxy::{SandboxProxy, Upstream};
 
 use crate::args::RunArgs;
 use crate::exit::Exit;
@@ -20,9 +23,6 @@ use crate::resolve::Place;
 
 use super::inspection::{Inspection, Inspector};
 use super::plan_text;
-
-/// This very program, whatever its name has become since it was started.
-const SELF: &str = "/proc/self/exe";
 
 pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Exit, Failure> {
     if args.overlay.is_some() {
@@ -54,9 +54,9 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
     super::warn(args, &plan.warnings);
     let inspector = args.inspect.then(Inspector::new);
     let launch = Foreground {
-        helper: Path::new(SELF),
         keep: passed_descriptors(&args.policy.pass_fd)?,
         tap: inspector.as_ref().map(|inspector| inspector as &dyn Tap),
+        network: network(&plan)?,
     };
     let finished = match stockade::run_in_foreground(plan, &launch) {
         Err(RunError::Spawn(error)) => {
@@ -76,6 +76,19 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         inspection.tell(Format::of(args.output.json));
     }
     Ok(exit_of(&finished))
+}
+
+/// Who answers in the sandbox's network, where somebody must.
+fn network(plan: &ExecPlan) -> Result<Option<Arc<dyn NetworkService>>, Failure> {
+    if plan.network.is_none() {
+        return Ok(None);
+    }
+    let upstream =
+        Upstream::from_environment().map_err(|error| Failure::new(Exit::NotSetUp, error))?;
+    Ok(Some(Arc::new(SandboxProxy {
+        upstream,
+        ..SandboxProxy::default()
+    })))
 }
 
 fn create(place: &Place, name: &Path) -> Result<File, Failure> {

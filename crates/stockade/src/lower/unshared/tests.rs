@@ -47,7 +47,7 @@ impl Place {
 
 /// The plan on a kernel with this ABI.
 fn plan(profile: &Profile, abi: u32) -> Result<ExecPlan, PlanError> {
-    let mut host = Host::look(profile);
+    let mut host = Host::look();
     host.landlock = abi;
     let spec = Spec {
         argv: vec!["true".into()],

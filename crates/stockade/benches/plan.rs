@@ -1,12 +1,15 @@
-//! How long a profile of 500 rules takes from text to merged rules: the budget is 2 ms.
+//! How long a profile of 500 rules takes from text to plan: the budget is 2 ms.
 //!
-//! `cargo bench -p stockade-policy --bench parse`; fails when the median is over the budget.
+//! `cargo bench -p stockade --bench plan`; with `STOCKADE_BENCH_STRICT=1` a median over the budget
+//! is a failure.
 
 use std::fmt::Write as _;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use stockade::{ExecPlan, Spec};
 use stockade_policy::profile::{Loader, Profile, Sources};
 use stockade_policy::{AbsPath, Surroundings};
 
@@ -25,11 +28,13 @@ impl Loader for OneFile {
     }
 }
 
-/// 500 entries: denied directories and patterns, readable and writable paths, hosts.
-fn profile_text() -> Result<String, std::fmt::Error> {
+/// 500 entries: denied files and patterns, readable and writable paths. The denied files exist.
+fn profile_text(denied: &Path) -> Result<String, std::fmt::Error> {
+    let denied = format!("{}/file-", denied.display());
     let mut text = String::from("version = 1\n[filesystem]\n");
     for (key, entry) in [
-        ("deny", "secret/dir-"),
+        ("deny", denied.as_str()),
+        ("deny_write", "secret/dir-"),
         ("deny_read", "**/vault-"),
         ("read", "~/tools/lib-"),
         ("write", "/srv/cache/part-"),
@@ -40,11 +45,6 @@ fn profile_text() -> Result<String, std::fmt::Error> {
         }
         text.push_str("]\n");
     }
-    text.push_str("[network]\nallow = [\n");
-    for number in 0..100 {
-        writeln!(text, "  \"*.host-{number}.example.org:8443\",")?;
-    }
-    text.push_str("]\n");
     Ok(text)
 }
 
@@ -53,17 +53,33 @@ fn profile_text() -> Result<String, std::fmt::Error> {
     reason = "the figures are what a benchmark is for"
 )]
 fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let around = Surroundings::new(AbsPath::new("/home/u/ws")?).with_home(AbsPath::new("/home/u")?);
+    let scratch = tempfile::tempdir()?;
+    let (workspace, denied) = (scratch.path().join("ws"), scratch.path().join("denied"));
+    for directory in [&workspace, &denied] {
+        std::fs::create_dir(directory)?;
+    }
+    for number in 0..100 {
+        std::fs::write(denied.join(format!("file-{number}")), "")?;
+    }
+    let around = Surroundings::new(AbsPath::new(workspace)?).with_home(AbsPath::new("/home/u")?);
     let sources = Sources {
         policy: Some(AbsPath::new("/p.toml")?),
         ..Sources::new(around)
     };
-    let file = OneFile(profile_text()?.into_bytes());
+    let file = OneFile(profile_text(&denied)?.into_bytes());
+    let spec = Spec {
+        argv: vec!["true".into()],
+        env: std::env::vars_os().collect(),
+        keep_descriptors: Vec::new(),
+        terminal: false,
+        explain: false,
+    };
     let rules = Profile::resolve(&sources, &file)?.rules.iter().count();
     let mut times = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        std::hint::black_box(Profile::resolve(&sources, &file)?);
+        let profile = Profile::resolve(&sources, &file)?;
+        std::hint::black_box(ExecPlan::new(&profile, &spec)?);
         times.push(start.elapsed());
     }
     times.sort_unstable();
@@ -71,7 +87,8 @@ fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
     println!(
         "profile of 500 entries, {rules} rules: p50 {p50:.1?}, p95 {p95:.1?}, budget {BUDGET:?}"
     );
-    Ok(if p50 > BUDGET {
+    let strict = std::env::var_os("STOCKADE_BENCH_STRICT").is_some_and(|value| value == "1");
+    Ok(if strict && p50 > BUDGET {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS

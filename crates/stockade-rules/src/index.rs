@@ -1,0 +1,91 @@
+//! The rules in an order in which those that speak about a path are found without asking all.
+//!
+//! Planning decides about every path that a rule names, which is quadratic if each decision asks
+//! every rule. Here a decision looks up the path and each of its ancestors, and asks only the
+//! patterns besides. It decides as [`RuleSet::decide`] does, which the tests hold it to.
+
+use std::path::Path;
+
+use crate::decide::{Best, Decision, RuleSet};
+use crate::rule::{Kind, PathRule, Pattern};
+
+/// A [`RuleSet`] made ready for many decisions.
+#[derive(Debug)]
+pub struct Index<'a> {
+    /// By path, shorter ones first: most comparisons are of two numbers then.
+    subtrees: Vec<(&'a [u8], &'a PathRule)>,
+    /// By what they begin with: most begin with the workspace, and most paths are elsewhere.
+    patterns: Vec<(&'a [u8], Vec<&'a PathRule>)>,
+}
+
+impl<'a> Index<'a> {
+    /// Sorts the rules.
+    pub fn new(rules: &'a RuleSet) -> Self {
+        let mut subtrees = Vec::with_capacity(rules.iter().len());
+        let mut patterns: Vec<(&[u8], Vec<&PathRule>)> = Vec::new();
+        for rule in rules {
+            match &rule.pattern {
+                Pattern::Subtree(path) => subtrees.push((path.as_bytes(), rule)),
+                Pattern::Glob(glob) => {
+                    let prefix = glob.prefix();
+                    match patterns.iter_mut().find(|(other, _)| *other == prefix) {
+                        Some((_, group)) => group.push(rule),
+                        None => patterns.push((prefix, vec![rule])),
+                    }
+                }
+            }
+        }
+        subtrees.sort_by_key(|(path, _)| (path.len(), *path));
+        Self { subtrees, patterns }
+    }
+
+    /// Decides about one kind of access to `path`, which must be absolute and normalised.
+    pub fn decide(&self, kind: Kind, path: &Path) -> Decision<'a> {
+        let [read, write] = self.decide_both(path);
+        match kind {
+            Kind::Read => read,
+            Kind::Write => write,
+        }
+    }
+
+    /// Decides about reading and about writing.
+    pub fn decide_both(&self, path: &Path) -> [Decision<'a>; 2] {
+        let (mut read, mut write) = (Best::default(), Best::default());
+        let mut weigh = |rule, depth| {
+            read.weigh(Kind::Read, rule, depth);
+            write.weigh(Kind::Write, rule, depth);
+        };
+        let bytes = path.as_os_str().as_encoded_bytes();
+        for (depth, ancestor) in ancestors(bytes).enumerate() {
+            for rule in self.at(ancestor) {
+                weigh(rule, Some(depth));
+            }
+        }
+        let near = self.patterns.iter();
+        for (_, group) in near.filter(|(prefix, _)| bytes.starts_with(prefix)) {
+            for rule in group {
+                weigh(rule, rule.pattern.depth_at(path));
+            }
+        }
+        [read.into(), write.into()]
+    }
+
+    /// The rules on this very path.
+    fn at(&self, path: &[u8]) -> impl Iterator<Item = &'a PathRule> {
+        let begin = self
+            .subtrees
+            .partition_point(|(named, _)| (named.len(), *named) < (path.len(), path));
+        let from = self.subtrees[begin..].iter();
+        from.take_while(move |(named, _)| *named == path)
+            .map(|(_, rule)| *rule)
+    }
+}
+
+/// The root and every directory on the way to a normalised path, and the path itself.
+fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let slashes = path.iter().enumerate().skip(1);
+    let ends = slashes.filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    let itself = (path.len() > 1).then_some(path.len());
+    let below = ends.chain(itself).map(|end| &path[..end]);
+    [&path[..path.len().min(1)]].into_iter().chain(below)
+}
