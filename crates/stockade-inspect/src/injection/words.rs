@@ -73,7 +73,8 @@ const LETTERS: [u8; 256] = {
 
 /// Hashes the ASCII letters and digits at `at`, in lower case; returns where they end.
 #[inline]
-fn hash_letters(text: &[u8], mut at: usize, hash: &mut Hasher) -> usize {
+fn hash_letters(text: &[u8], mut at: usize, hash: &mut Hasher) -> Letters {
+    let mut digits = false;
     // Eight at a time: most words end within the first load.
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let bytes = u64::from_le_bytes(*bytes);
@@ -83,10 +84,12 @@ fn hash_letters(text: &[u8], mut at: usize, hash: &mut Hasher) -> usize {
         } else {
             (1 << (8 * count)) - 1
         };
+        // Of letters and digits, only the digits lack this bit.
+        digits |= !bytes & kept & (EACH * 0x40) != 0;
         *hash = hash.push_chunk((bytes | (EACH * 0x20)) & kept, count);
         at += count as usize;
         if count < 8 {
-            return at;
+            return Letters { end: at, digits };
         }
     }
     for byte in text.get(at..).unwrap_or_default() {
@@ -94,10 +97,17 @@ fn hash_letters(text: &[u8], mut at: usize, hash: &mut Hasher) -> usize {
         if lower == 0 {
             break;
         }
+        digits |= byte.is_ascii_digit();
         *hash = hash.push(lower);
         at += 1;
     }
-    at
+    Letters { end: at, digits }
+}
+
+/// A run of letters and digits.
+struct Letters {
+    end: usize,
+    digits: bool,
 }
 
 /// One in each byte.
@@ -257,8 +267,11 @@ impl Reader<'_> {
         let mut hash = Hasher::new();
         let mut at = start;
         let mut code = false;
+        let mut digits = false;
         loop {
-            at = hash_letters(self.text, at, &mut hash);
+            let letters = hash_letters(self.text, at, &mut hash);
+            at = letters.end;
+            digits |= letters.digits;
             let Some(byte) = self.text.get(at) else { break };
             match KINDS[usize::from(*byte)] {
                 // `don't` is one word, `some_name` an identifier, `'word'` a quoted word.
@@ -280,7 +293,7 @@ impl Reader<'_> {
         if classes != 0 {
             self.push(start, at, classes);
         } else {
-            self.unknown(start, at);
+            self.unknown(start, at, digits);
         }
         self.letters = 0;
         if at - start == 1 && self.text.get(start).is_some_and(u8::is_ascii_alphabetic) {
@@ -314,9 +327,8 @@ impl Reader<'_> {
 
     /// A word that no rule knows may still be an address, a link, or a known word in disguise.
     #[inline]
-    fn unknown(&mut self, start: usize, end: usize) {
+    fn unknown(&mut self, start: usize, end: usize, digits: bool) {
         let length = end - start;
-        let _first = self.text.get(start).copied().unwrap_or_default();
         let next = self.text.get(end).copied().unwrap_or_default();
         if next == b'@' {
             self.address(start, end);
@@ -336,7 +348,7 @@ impl Reader<'_> {
             self.push(start, end, URL);
             return;
         }
-        if (4..=16).contains(&length) {
+        if digits && (4..=16).contains(&length) {
             self.leet(start, end);
         }
         self.index += 1;
@@ -601,8 +613,9 @@ mod tests {
                 for after in ["", " ", " and something else that is long enough"] {
                     let text = format!("{}{word}{after}", " ".repeat(before));
                     let mut hash = Hasher::new();
-                    let end = hash_letters(text.as_bytes(), before, &mut hash);
-                    assert_eq!(end, before + word.len());
+                    let letters = hash_letters(text.as_bytes(), before, &mut hash);
+                    assert_eq!(letters.end, before + word.len());
+                    assert!(!letters.digits);
                     assert_eq!(
                         hash.finish(),
                         Hasher::of(word.as_bytes()).finish(),
