@@ -38,10 +38,8 @@ fn only_listed_names_are_asked_for_and_private_answers_are_refused() {
     let config = context.file("resolv.conf", "nameserver 127.0.0.1\nsearch corp.test\n");
     let log = context.project().join("asked");
     let ready = context.project().join("ready");
-    let mut allow = String::new();
-    for name in ["public", "meta", "loop", "lan", "many", "none"] {
-        allow.push_str(&format!(" --allow {name}.test"));
-    }
+    let names = ["public", "meta", "loop", "lan", "many", "none"];
+    let allow = names.map(|name| format!(" --allow {name}.test")).concat();
     let script = format!(
         "set -e; ip link set lo up; ip address add 203.0.114.5/32 dev lo; mount --bind {config} /etc/resolv.conf
          python3 {resolver} {log} > {ready} & trap 'kill %1' EXIT
