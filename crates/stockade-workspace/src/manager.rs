@@ -1,0 +1,346 @@
+//! The front: all that can be done with workspaces.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::error::{Error, Trying};
+use crate::files;
+use crate::fsck::{self, FsckReport};
+use crate::gc::{self, GcReport};
+use crate::name::WorkspaceName;
+use crate::progress::Progress;
+use crate::restore::{self, RestoreMode, RestoreReport};
+use crate::snapshot;
+use crate::state::{SCHEMA, Status, Transition, WorkspaceState, is_secret_name, now_ms};
+use crate::store::{Session, Store};
+use crate::workspace::{Held, Place, SnapshotRecord};
+
+/// Workspaces in a store.
+#[derive(Clone, Debug)]
+pub struct WorkspaceManager {
+    store: Store,
+    most: usize,
+}
+
+/// How a workspace is made.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
+pub struct CreateOptions {
+    /// Variables for what runs in it; those that look like secrets are left out.
+    pub env: BTreeMap<String, String>,
+    /// What is not part of it, as in `.gitignore`.
+    pub excludes: Vec<String>,
+    /// Whether extended attributes are part of snapshots.
+    pub xattrs: bool,
+    /// Whether there is no first snapshot, to compare later states with.
+    pub no_baseline: bool,
+}
+
+/// As many workspaces as a store has at most, unless it is told otherwise.
+const MOST: usize = 64;
+
+impl WorkspaceManager {
+    /// The workspaces in `store`.
+    pub fn new(store: Store) -> Self {
+        Self { store, most: MOST }
+    }
+
+    /// The same with another limit on how many workspaces there are.
+    #[must_use]
+    pub fn max_sandboxes(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// Where they are.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Makes a workspace of a directory, with a first snapshot of it.
+    ///
+    /// # Errors
+    /// If there is one of that name, there are too many, or the directory can't be read.
+    pub fn create(
+        &self,
+        name: &WorkspaceName,
+        dir: &Path,
+        options: CreateOptions,
+        progress: &dyn Progress,
+    ) -> Result<WorkspaceState, Error> {
+        let session = self.store.enter()?;
+        let mut held = self.make(&session, name, dir, options.clone())?;
+        if options.no_baseline {
+            return Ok(held.state);
+        }
+        let message = Some("the beginning".to_owned());
+        match snapshot::take(&session, &mut held, message, progress) {
+            Ok(record) => {
+                held.state.baseline = Some(record.id);
+                held.save()?;
+                Ok(held.state)
+            }
+            Err(error) => {
+                self.discard_files(&held.place)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes a workspace without a snapshot.
+    pub(crate) fn make(
+        &self,
+        session: &Session,
+        name: &WorkspaceName,
+        dir: &Path,
+        options: CreateOptions,
+    ) -> Result<Held, Error> {
+        // The top is opened, and named as the system names it.
+        let top = files::open_top(dir)?;
+        let dir = real_path(&top, dir)?;
+        let others = self.store.names()?;
+        if others.contains(name) {
+            return Err(Error::Exists(name.clone()));
+        }
+        if others.len() >= self.most {
+            return Err(Error::TooMany(self.most));
+        }
+        let mut env = options.env;
+        env.retain(|name, _| !is_secret_name(name));
+        let now = now_ms();
+        let state = WorkspaceState {
+            schema: SCHEMA,
+            name: name.clone(),
+            dir,
+            env,
+            excludes: options.excludes,
+            xattrs: options.xattrs,
+            status: Status::Running,
+            created_ms: now,
+            used_ms: now,
+            paused_ms: None,
+            resumed_ms: None,
+            baseline: None,
+            processes: Vec::new(),
+        };
+        snapshot::excludes(session, &state)?;
+        // Whole before it has its name: nobody ever sees a workspace without a state.
+        let random = files::random_name();
+        let unnamed = self.store.workspaces().join(format!("{}{random}", files::TEMPORARY));
+        files::make_private_dir(&unnamed.join("snapshots"))?;
+        Place {
+            name: name.clone(),
+            path: unnamed.clone(),
+        }
+        .save(&state)?;
+        let path = self.store.workspace(name);
+        let renamed = rustix::fs::renameat_with(
+            rustix::fs::CWD,
+            &unnamed,
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::RenameFlags::NOREPLACE,
+        );
+        if let Err(error) = renamed {
+            files::remove_tree(&unnamed)?;
+            return match error {
+                rustix::io::Errno::EXIST => Err(Error::Exists(name.clone())),
+                error => Err(error).trying("make the workspace", &path),
+            };
+        }
+        files::sync_parent(&path)?;
+        Place {
+            name: name.clone(),
+            path,
+        }
+        .hold()
+    }
+
+    /// All workspaces, the newest first.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub fn list(&self) -> Result<Vec<WorkspaceState>, Error> {
+        let session = self.store.enter()?;
+        let mut states = Vec::new();
+        for name in self.store.names()? {
+            match Place::find(&session, &name).and_then(|place| place.state()) {
+                Ok(state) => states.push(state),
+                // Removed in between.
+                Err(Error::NoWorkspace(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        states.sort_by(|one, other| (other.created_ms, &other.name).cmp(&(one.created_ms, &one.name)));
+        Ok(states)
+    }
+
+    /// One workspace.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn show(&self, name: &WorkspaceName) -> Result<WorkspaceState, Error> {
+        let session = self.store.enter()?;
+        Place::find(&session, name)?.state()
+    }
+
+    /// Takes a snapshot.
+    ///
+    /// # Errors
+    /// If the directory can't be read or the store can't be written; then there is none.
+    pub fn snapshot(
+        &self,
+        name: &WorkspaceName,
+        message: Option<String>,
+        progress: &dyn Progress,
+    ) -> Result<SnapshotRecord, Error> {
+        let session = self.store.enter()?;
+        let mut held = self.hold(&session, name, progress)?;
+        snapshot::take(&session, &mut held, message, progress)
+    }
+
+    /// All snapshots of a workspace, the oldest first.
+    ///
+    /// # Errors
+    /// If there is no such workspace or a record is damaged.
+    pub fn snapshots(&self, name: &WorkspaceName) -> Result<Vec<SnapshotRecord>, Error> {
+        let session = self.store.enter()?;
+        Place::find(&session, name)?.records()
+    }
+
+    /// Makes the directory what the snapshot has; `id` may be cut short.
+    ///
+    /// # Errors
+    /// If it can't be done; then nothing has changed.
+    pub fn restore(
+        &self,
+        name: &WorkspaceName,
+        id: &str,
+        mode: RestoreMode,
+        progress: &dyn Progress,
+    ) -> Result<RestoreReport, Error> {
+        let session = self.store.enter()?;
+        let mut held = self.hold(&session, name, progress)?;
+        let record = held.place.record(id)?;
+        let report = restore::restore(&session, &held, &record, mode, progress)?;
+        held.save()?;
+        Ok(report)
+    }
+
+    /// Changes the state of a workspace with nobody else in between.
+    ///
+    /// # Errors
+    /// If there is none of that name, or what `change` says.
+    pub fn update<T>(
+        &self,
+        name: &WorkspaceName,
+        change: impl FnOnce(&mut WorkspaceState) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let session = self.store.enter()?;
+        let mut held = Place::find(&session, name)?.hold()?;
+        let answer = change(&mut held.state)?;
+        held.save()?;
+        Ok(answer)
+    }
+
+    /// Takes a step of the state machine; `act` does what belongs to it, and the step is only
+    /// taken if that succeeds.
+    ///
+    /// # Errors
+    /// If the workspace is not in a state from which the step can be taken, or what `act` says.
+    pub fn step<E: From<Error>>(
+        &self,
+        name: &WorkspaceName,
+        step: Transition,
+        act: impl FnOnce(&WorkspaceState) -> Result<(), E>,
+    ) -> Result<WorkspaceState, E> {
+        let session = self.store.enter()?;
+        let mut held = Place::find(&session, name)?.hold()?;
+        held.state.step(step)?;
+        act(&held.state)?;
+        held.save()?;
+        Ok(held.state)
+    }
+
+    /// Removes a workspace with its snapshots; its directory stays. Content that no other one
+    /// has is freed by the next collection.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn remove(&self, name: &WorkspaceName) -> Result<(), Error> {
+        let session = self.store.enter()?;
+        let held = Place::find(&session, name)?.hold()?;
+        self.discard_files(&held.place)
+    }
+
+    fn discard_files(&self, place: &Place) -> Result<(), Error> {
+        let random = files::random_name();
+        let unnamed = self.store.workspaces().join(format!("{}{random}", files::TEMPORARY));
+        fs::rename(&place.path, &unnamed).trying("remove", &place.path)?;
+        files::remove_tree(&unnamed)
+    }
+
+    /// Removes workspaces that were not used for so long, save for those in which something runs.
+    /// Answers with those that were removed.
+    ///
+    /// # Errors
+    /// If the store can't be read or written.
+    pub fn cleanup(
+        &self,
+        max_age: Duration,
+        is_alive: impl Fn(&WorkspaceState) -> bool,
+    ) -> Result<Vec<WorkspaceName>, Error> {
+        let age = u64::try_from(max_age.as_millis()).unwrap_or(u64::MAX);
+        let session = self.store.enter()?;
+        let mut removed = Vec::new();
+        for name in self.store.names()? {
+            let held = match Place::find(&session, &name).and_then(Place::hold) {
+                Err(Error::NoWorkspace(_)) => continue,
+                held => held?,
+            };
+            // A time in the future, after the clock was set back, is not old.
+            let old = now_ms().saturating_sub(held.state.used_ms) > age;
+            if old && !is_alive(&held.state) {
+                self.discard_files(&held.place)?;
+                removed.push(name);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Frees what no snapshot needs.
+    ///
+    /// # Errors
+    /// If something in the store can't be read; then nothing is freed.
+    pub fn gc(&self) -> Result<GcReport, Error> {
+        gc::collect(&self.store)
+    }
+
+    /// Checks everything in the store.
+    ///
+    /// # Errors
+    /// If it can't be looked at; what is wrong with what is in it is in the report.
+    pub fn fsck(&self, progress: &dyn Progress) -> Result<FsckReport, Error> {
+        fsck::check(&self.store, progress)
+    }
+
+    fn hold(
+        &self,
+        session: &Session,
+        name: &WorkspaceName,
+        progress: &dyn Progress,
+    ) -> Result<Held, Error> {
+        let held = Place::find(session, name)?.hold()?;
+        restore::recover(session, &held, progress)?;
+        Ok(held)
+    }
+}
+
+/// The path of what is open, as the system knows it.
+fn real_path(top: &std::os::fd::OwnedFd, typed: &Path) -> Result<std::path::PathBuf, Error> {
+    use std::os::fd::AsRawFd;
+    let link = format!("/proc/self/fd/{}", top.as_raw_fd());
+    fs::read_link(link).trying("find the path of", typed)
+}

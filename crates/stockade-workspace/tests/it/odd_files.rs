@@ -1,0 +1,1 @@
+//! Files that other tools trip over.
