@@ -5,6 +5,8 @@ mod policy;
 mod run;
 #[cfg(test)]
 mod tests;
+#[cfg(target_os = "linux")]
+pub(crate) mod ws;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -65,6 +67,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+    #[cfg(target_os = "linux")]
+    Ws(Box<ws::WsArgs>),
 }
 
 /// How a result is printed; the same for every command.

@@ -6,6 +6,8 @@ mod explain;
 mod man;
 mod policy;
 mod run;
+#[cfg(target_os = "linux")]
+mod ws;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -24,6 +26,8 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Explain(args) => explain::run(&args),
         Command::Policy(args) => policy::run(args.command),
         Command::Run(args) => run::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Ws(args) => ws::run(args.0),
     }
 }
 
@@ -62,6 +66,8 @@ impl Command {
                 PolicyCommand::Show(args) => args.output,
             },
             Self::Run(args) => args.output,
+            #[cfg(target_os = "linux")]
+            Self::Ws(args) => return Format::of(args.0.json),
         };
         Format::of(output.json)
     }

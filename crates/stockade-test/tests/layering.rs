@@ -24,6 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "stockade-policy",
             "stockade-rules",
             "stockade-verify",
+            "stockade-workspace",
         ],
     ),
     (

@@ -191,7 +191,11 @@ fn key(stat: &Stat) -> [u8; KEY] {
 fn is_certain(stat: &Stat, looked: Time) -> bool {
     const TICKS: u128 = 100_000_000;
     const SECONDS: u128 = 2_000_000_000;
-    let margin = if stat.ctime.nanos == 0 { SECONDS } else { TICKS };
+    let margin = if stat.ctime.nanos == 0 {
+        SECONDS
+    } else {
+        TICKS
+    };
     nanos(stat.ctime) + margin.cast_signed() < nanos(looked)
         && (stat.ctime.nanos != 0 || nanos(stat.mtime) + margin.cast_signed() < nanos(looked))
 }
@@ -255,7 +259,10 @@ mod tests {
         assert!(cache.directory(b"x").is_none());
         assert_eq!(cache.directory(b"d").unwrap().count, 0);
         let entries: Vec<_> = cache.directory(b"").unwrap().entries().collect();
-        assert_eq!((entries[0].name, entries[0].node), (&b"a"[..], &b"node a"[..]));
+        assert_eq!(
+            (entries[0].name, entries[0].node),
+            (&b"a"[..], &b"node a"[..])
+        );
         assert!(entries[0].is_unchanged(&stat));
         assert!(!entries[0].is_unchanged(&Stat { size: 1, ..stat }));
         assert!(!entries[1].is_unchanged(&changed(at(1000, 0))));

@@ -1,5 +1,5 @@
 //! Cuts long content where it says so itself, so that what was inserted in the middle of a file
-//! changes one or two pieces and not all that follow (a gear hash, as in FastCDC).
+//! changes one or two pieces and not all that follow (a gear hash, as in `FastCDC`).
 
 /// No piece is shorter, save for the last.
 pub(crate) const SHORTEST: usize = 256 * 1024;
@@ -54,7 +54,9 @@ mod tests {
     fn noise(length: usize) -> Vec<u8> {
         let mut state = 1u64;
         std::iter::repeat_with(|| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             (state >> 56) as u8
         })
         .take(length)

@@ -133,7 +133,7 @@ impl<'r, 'a> Worker<'r, 'a> {
         };
         loop {
             let mut range = 0..0;
-            let taken = next.try_update(Ordering::Relaxed, Ordering::Relaxed, |begin| {
+            let taken = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |begin| {
                 let mut end = begin;
                 let mut bytes = 0;
                 while end < wanted.len() && end - begin < BATCH_FILES && bytes < BATCH_BYTES {
@@ -204,11 +204,7 @@ impl<'r, 'a> Worker<'r, 'a> {
             if !stat.file_type().is_file() {
                 return Ok(None);
             }
-            #[expect(
-                clippy::unnecessary_cast,
-                clippy::cast_sign_loss,
-                reason = "the type differs between architectures; never negative"
-            )]
+            #[expect(clippy::cast_sign_loss, reason = "never negative")]
             let allocated = before.st_blocks as u64 * 512;
             let extents = self.extents(file, stat.size, allocated < stat.size)?;
             let xattrs = if self.reading.xattrs {
@@ -377,6 +373,14 @@ impl From<Errno> for ReadError {
 }
 
 impl Extent {
+    /// What it consists of; nothing if it is a hole.
+    pub(crate) fn object(&self) -> Option<ObjectId> {
+        match self {
+            Self::Hole(_) => None,
+            Self::Data(_, id) => Some(*id),
+        }
+    }
+
     /// How many bytes of the file it is.
     pub(crate) fn len(&self) -> u64 {
         match self {

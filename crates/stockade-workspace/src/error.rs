@@ -88,7 +88,9 @@ pub enum Error {
     #[error("nothing was restored: {0}")]
     RolledBack(Box<Error>),
     /// A restore failed half-way and could not be undone either.
-    #[error("the restore failed ({cause}) and could not be undone ({undo}); old files are in `{kept}`")]
+    #[error(
+        "the restore failed ({cause}) and could not be undone ({undo}); old files are in `{kept}`"
+    )]
     HalfRestored {
         /// Why the restore failed.
         cause: Box<Error>,

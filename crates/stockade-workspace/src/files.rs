@@ -44,11 +44,6 @@ impl Stat {
     pub(crate) const fn permissions(&self) -> u32 {
         self.mode & 0o7777
     }
-
-    /// Whether two names are of one file.
-    pub(crate) const fn is_same_file(&self, other: &Self) -> bool {
-        self.dev == other.dev && self.ino == other.ino
-    }
 }
 
 impl From<rustix::fs::Stat> for Stat {
@@ -56,7 +51,6 @@ impl From<rustix::fs::Stat> for Stat {
         clippy::unnecessary_cast,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        clippy::cast_lossless,
         reason = "the types differ between architectures; nanoseconds are below 10^9, sizes positive"
     )]
     fn from(stat: rustix::fs::Stat) -> Self {
@@ -246,7 +240,9 @@ pub(crate) fn random_name() -> String {
 fn fallback_seed() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let pid = rustix::process::getpid().as_raw_nonzero().get();
-    now.tv_nsec.cast_unsigned() ^ (now.tv_sec.cast_unsigned() << 32) ^ u64::from(pid.cast_unsigned())
+    now.tv_nsec.cast_unsigned()
+        ^ (now.tv_sec.cast_unsigned() << 32)
+        ^ u64::from(pid.cast_unsigned())
 }
 
 /// Removes a directory with everything in it; it may be gone already.

@@ -64,7 +64,10 @@ fn check_pack(pack: &Pack, report: &mut FsckReport, present: &mut HashSet<Object
     let mut open: Option<(u32, Vec<u8>)> = None;
     for (id, place) in places {
         report.objects += 1;
-        if open.as_ref().is_none_or(|(number, _)| *number != place.block) {
+        if open
+            .as_ref()
+            .is_none_or(|(number, _)| *number != place.block)
+        {
             let raw = pack.block(place.block).unwrap_or_else(|error| {
                 report.problems.push(tell(&error));
                 Vec::new()
@@ -78,7 +81,9 @@ fn check_pack(pack: &Pack, report: &mut FsckReport, present: &mut HashSet<Object
             present.insert(id);
         } else if !raw.is_empty() {
             let reason = format!("the content of object {id} was changed");
-            report.problems.push(tell(&Error::damaged(pack.path(), reason)));
+            report
+                .problems
+                .push(tell(&Error::damaged(pack.path(), reason)));
         }
     }
 }

@@ -112,12 +112,7 @@ fn live_objects(session: &Session) -> Result<HashSet<ObjectId>, Error> {
     Ok(live)
 }
 
-fn copy(
-    pack: &Pack,
-    wanted: &[ObjectId],
-    sink: &Sink<'_>,
-    block: &mut Block,
-) -> Result<(), Error> {
+fn copy(pack: &Pack, wanted: &[ObjectId], sink: &Sink<'_>, block: &mut Block) -> Result<(), Error> {
     let wanted: HashSet<&ObjectId> = wanted.iter().collect();
     let mut places: Vec<_> = pack
         .objects()
@@ -126,7 +121,10 @@ fn copy(
     places.sort_unstable_by_key(|(_, place)| (place.block, place.offset));
     let mut open: Option<(u32, Vec<u8>)> = None;
     for (id, place) in places {
-        if open.as_ref().is_none_or(|(number, _)| *number != place.block) {
+        if open
+            .as_ref()
+            .is_none_or(|(number, _)| *number != place.block)
+        {
             open = Some((place.block, pack.block(place.block)?));
         }
         let Some((_, raw)) = &open else { continue };

@@ -27,6 +27,7 @@ mod cache;
 mod chunk;
 mod codec;
 mod content;
+mod diff;
 mod error;
 mod files;
 mod fsck;
@@ -47,6 +48,7 @@ mod tree;
 mod workspace;
 mod xattr;
 
+pub use diff::{Change, ChangeKind, Diff, FileInfo, Text};
 pub use error::Error;
 pub use fsck::FsckReport;
 pub use gc::GcReport;

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::diff::{self, Diff};
 use crate::error::{Error, Trying};
 use crate::files;
 use crate::fsck::{self, FsckReport};
@@ -15,6 +17,7 @@ use crate::restore::{self, RestoreMode, RestoreReport};
 use crate::snapshot;
 use crate::state::{SCHEMA, Status, Transition, WorkspaceState, is_secret_name, now_ms};
 use crate::store::{Session, Store};
+use crate::survey::Surveyor;
 use crate::workspace::{Held, Place, SnapshotRecord};
 
 /// Workspaces in a store.
@@ -67,11 +70,11 @@ impl WorkspaceManager {
         &self,
         name: &WorkspaceName,
         dir: &Path,
-        options: CreateOptions,
+        options: &CreateOptions,
         progress: &dyn Progress,
     ) -> Result<WorkspaceState, Error> {
         let session = self.store.enter()?;
-        let mut held = self.make(&session, name, dir, options.clone())?;
+        let mut held = self.make(&session, name, dir, options)?;
         if options.no_baseline {
             return Ok(held.state);
         }
@@ -95,7 +98,7 @@ impl WorkspaceManager {
         session: &Session,
         name: &WorkspaceName,
         dir: &Path,
-        options: CreateOptions,
+        options: &CreateOptions,
     ) -> Result<Held, Error> {
         // The top is opened, and named as the system names it.
         let top = files::open_top(dir)?;
@@ -107,7 +110,7 @@ impl WorkspaceManager {
         if others.len() >= self.most {
             return Err(Error::TooMany(self.most));
         }
-        let mut env = options.env;
+        let mut env = options.env.clone();
         env.retain(|name, _| !is_secret_name(name));
         let now = now_ms();
         let state = WorkspaceState {
@@ -115,7 +118,7 @@ impl WorkspaceManager {
             name: name.clone(),
             dir,
             env,
-            excludes: options.excludes,
+            excludes: options.excludes.clone(),
             xattrs: options.xattrs,
             status: Status::Running,
             created_ms: now,
@@ -128,7 +131,10 @@ impl WorkspaceManager {
         snapshot::excludes(session, &state)?;
         // Whole before it has its name: nobody ever sees a workspace without a state.
         let random = files::random_name();
-        let unnamed = self.store.workspaces().join(format!("{}{random}", files::TEMPORARY));
+        let unnamed = self
+            .store
+            .workspaces()
+            .join(format!("{}{random}", files::TEMPORARY));
         files::make_private_dir(&unnamed.join("snapshots"))?;
         Place {
             name: name.clone(),
@@ -173,7 +179,9 @@ impl WorkspaceManager {
                 Err(error) => return Err(error),
             }
         }
-        states.sort_by(|one, other| (other.created_ms, &other.name).cmp(&(one.created_ms, &one.name)));
+        states.sort_by(|one, other| {
+            (other.created_ms, &other.name).cmp(&(one.created_ms, &one.name))
+        });
         Ok(states)
     }
 
@@ -197,7 +205,7 @@ impl WorkspaceManager {
         progress: &dyn Progress,
     ) -> Result<SnapshotRecord, Error> {
         let session = self.store.enter()?;
-        let mut held = self.hold(&session, name, progress)?;
+        let mut held = hold(&session, name, progress)?;
         snapshot::take(&session, &mut held, message, progress)
     }
 
@@ -222,11 +230,54 @@ impl WorkspaceManager {
         progress: &dyn Progress,
     ) -> Result<RestoreReport, Error> {
         let session = self.store.enter()?;
-        let mut held = self.hold(&session, name, progress)?;
+        let mut held = hold(&session, name, progress)?;
         let record = held.place.record(id)?;
         let report = restore::restore(&session, &held, &record, mode, progress)?;
         held.save()?;
         Ok(report)
+    }
+
+    /// What differs between a snapshot (the last one if none is named) and the directory.
+    ///
+    /// # Errors
+    /// If there is no such snapshot or something can't be read.
+    pub fn diff(
+        &self,
+        name: &WorkspaceName,
+        id: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Diff, Error> {
+        let session = self.store.enter()?;
+        let held = hold(&session, name, progress)?;
+        let record = match id {
+            Some(id) => held.place.record(id)?,
+            None => held
+                .place
+                .records()?
+                .pop()
+                .ok_or_else(|| Error::NoSnapshot {
+                    workspace: name.clone(),
+                    id: "(any)".to_owned(),
+                })?,
+        };
+        let dir = held.state.dir.clone();
+        let top = files::open_top(&dir)?;
+        let cache = snapshot::usable_cache(&held.place);
+        let excludes = snapshot::excludes(&session, &held.state)?;
+        let survey = Surveyor {
+            top: top.as_fd(),
+            top_path: &dir,
+            excludes: &excludes,
+            xattrs: record.xattrs,
+            cache: cache.as_ref(),
+            sink: None,
+            progress,
+        }
+        .survey()?;
+        let old = diff::Side::Stored(record.tree);
+        let changes = diff::changes(&session, &old, &diff::Side::Present(&survey, &dir))?;
+        drop(held);
+        Ok(Diff::new(session, changes))
     }
 
     /// Changes the state of a workspace with nobody else in between.
@@ -277,7 +328,10 @@ impl WorkspaceManager {
 
     fn discard_files(&self, place: &Place) -> Result<(), Error> {
         let random = files::random_name();
-        let unnamed = self.store.workspaces().join(format!("{}{random}", files::TEMPORARY));
+        let unnamed = self
+            .store
+            .workspaces()
+            .join(format!("{}{random}", files::TEMPORARY));
         fs::rename(&place.path, &unnamed).trying("remove", &place.path)?;
         files::remove_tree(&unnamed)
     }
@@ -325,17 +379,13 @@ impl WorkspaceManager {
     pub fn fsck(&self, progress: &dyn Progress) -> Result<FsckReport, Error> {
         fsck::check(&self.store, progress)
     }
+}
 
-    fn hold(
-        &self,
-        session: &Session,
-        name: &WorkspaceName,
-        progress: &dyn Progress,
-    ) -> Result<Held, Error> {
-        let held = Place::find(session, name)?.hold()?;
-        restore::recover(session, &held, progress)?;
-        Ok(held)
-    }
+/// A workspace that nobody else changes, with nothing left half-done.
+fn hold(session: &Session, name: &WorkspaceName, progress: &dyn Progress) -> Result<Held, Error> {
+    let held = Place::find(session, name)?.hold()?;
+    restore::recover(session, &held, progress)?;
+    Ok(held)
 }
 
 /// The path of what is open, as the system knows it.

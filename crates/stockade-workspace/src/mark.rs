@@ -45,10 +45,7 @@ pub(crate) fn mark(
                         live.insert(id);
                     }
                     match session.extents(&content) {
-                        Ok(extents) => live.extend(extents.iter().filter_map(|extent| match extent {
-                            Extent::Data(_, id) => Some(*id),
-                            Extent::Hole(_) => None,
-                        })),
+                        Ok(extents) => live.extend(extents.iter().filter_map(Extent::object)),
                         Err(error) => problems.push(error),
                     }
                 }

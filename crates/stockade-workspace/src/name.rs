@@ -13,7 +13,9 @@ pub struct WorkspaceName(String);
 
 /// A name that can't be one of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` can't be the name of a workspace: at most 64 letters, digits, `.`, `_`, `-`, with a letter or digit in front")]
+#[error(
+    "`{0}` can't be the name of a workspace: at most 64 letters, digits, `.`, `_`, `-`, with a letter or digit in front"
+)]
 pub struct NameError(String);
 
 const LONGEST: usize = 64;
@@ -84,7 +86,9 @@ mod tests {
 
     #[test]
     fn names_that_could_lead_elsewhere_are_refused() {
-        for bad in ["", ".", "..", "../x", "a/b", "-f", ".hidden", "a b", "a\0b", "é", "a\n"] {
+        for bad in [
+            "", ".", "..", "../x", "a/b", "-f", ".hidden", "a b", "a\0b", "é", "a\n",
+        ] {
             assert!(bad.parse::<WorkspaceName>().is_err(), "{bad:?}");
         }
         assert!("x".repeat(65).parse::<WorkspaceName>().is_err());

@@ -77,10 +77,12 @@ impl Excludes {
         }
         let mut builder = GitignoreBuilder::new("");
         for rule in rules {
-            builder.add_line(None, rule).map_err(|error| Error::Exclude {
-                rule: rule.clone(),
-                reason: error.to_string(),
-            })?;
+            builder
+                .add_line(None, rule)
+                .map_err(|error| Error::Exclude {
+                    rule: rule.clone(),
+                    reason: error.to_string(),
+                })?;
         }
         let built = builder.build().map_err(|error| Error::Exclude {
             rule: String::new(),
@@ -147,14 +149,19 @@ pub(crate) fn scan(
         changed: Condvar::new(),
     };
     let mut found: Vec<(u32, Directory)> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads()).map(|_| scope.spawn(|| walk.work())).collect();
+        let others: Vec<_> = (1..threads())
+            .map(|_| scope.spawn(|| walk.work()))
+            .collect();
         let mut found = walk.work();
         for other in others {
             found.extend(other.join().unwrap_or_default());
         }
         found
     });
-    let queue = walk.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let queue = walk
+        .queue
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     if let Some(failure) = queue.failure {
         return Err(failure);
     }
@@ -279,8 +286,8 @@ impl Walk<'_> {
         }
         let Directory { names, entries, .. } = &mut directory;
         let name_of = |entry: &Entry| {
-            let start = entry.start as usize;
-            &names[start..start + usize::from(entry.length)]
+            let begin = entry.start as usize;
+            &names[begin..begin + usize::from(entry.length)]
         };
         entries.sort_unstable_by(|one, other| name_of(one).cmp(name_of(other)));
         let mut failure = None;

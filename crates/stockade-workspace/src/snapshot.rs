@@ -121,11 +121,11 @@ pub(crate) fn encode_links(links: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// Second names of files in a snapshot, and their first.
-pub(crate) fn links(
-    session: &Session,
-    record: &SnapshotRecord,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+/// Second names of files, and their first.
+pub(crate) type Links = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Those of a snapshot.
+pub(crate) fn links(session: &Session, record: &SnapshotRecord) -> Result<Links, Error> {
     let Some(id) = &record.links else {
         return Ok(Vec::new());
     };
@@ -150,7 +150,10 @@ pub(crate) fn find(
     path: &[u8],
 ) -> Result<Option<Node>, Error> {
     let mut node = record.root_node()?;
-    for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+    for name in path
+        .split(|byte| *byte == b'/')
+        .filter(|name| !name.is_empty())
+    {
         let Kind::Directory(id) = &node.kind else {
             return Ok(None);
         };

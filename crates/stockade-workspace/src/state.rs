@@ -13,7 +13,10 @@ use crate::name::WorkspaceName;
 /// What a workspace is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "the state machine has three states")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the state machine has three states"
+)]
 pub enum Status {
     /// Its processes, if it has any, run.
     Running,
@@ -158,14 +161,25 @@ impl WorkspaceState {
 /// Milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    since.map_or(0, |time| {
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    })
 }
 
 /// Whether a variable's name says that its value is nobody's business.
 pub fn is_secret_name(name: &str) -> bool {
     const SIGNS: &[&str] = &[
-        "AUTH", "COOKIE", "CREDENTIAL", "KEY", "PASSPHRASE", "PASSWD", "PASSWORD", "PRIVATE",
-        "SECRET", "SESSION", "TOKEN",
+        "AUTH",
+        "COOKIE",
+        "CREDENTIAL",
+        "KEY",
+        "PASSPHRASE",
+        "PASSWD",
+        "PASSWORD",
+        "PRIVATE",
+        "SECRET",
+        "SESSION",
+        "TOKEN",
     ];
     let name = name.to_ascii_uppercase();
     SIGNS.iter().any(|sign| name.contains(sign))
@@ -227,7 +241,12 @@ mod tests {
 
     #[test]
     fn secrets_are_known_by_name() {
-        for name in ["GITHUB_TOKEN", "aws_secret_access_key", "DB_PASSWORD", "API_KEY"] {
+        for name in [
+            "GITHUB_TOKEN",
+            "aws_secret_access_key",
+            "DB_PASSWORD",
+            "API_KEY",
+        ] {
             assert!(is_secret_name(name), "{name}");
         }
         for name in ["PATH", "LANG", "RUST_LOG", "EDITOR"] {

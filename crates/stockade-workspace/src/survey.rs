@@ -95,8 +95,8 @@ impl<'a> Surveyor<'a> {
         let mut slots: Vec<Vec<Slot<'a>>> = Vec::with_capacity(directories.len());
         let mut wanted = Vec::new();
         for (at, directory) in directories.iter().enumerate() {
-            let (knows, row) = self.match_directory(at, directory, &first_names, &mut wanted)?;
-            known.push(knows);
+            let (cached, row) = self.match_directory(at, directory, &first_names, &mut wanted)?;
+            known.push(cached);
             slots.push(row);
         }
         let unstable = self.read(&mut directories, &mut slots, &wanted)?;
@@ -123,7 +123,9 @@ impl<'a> Surveyor<'a> {
         first_names: &HashMap<(u64, u64), Vec<u8>>,
         wanted: &mut Vec<(usize, usize)>,
     ) -> Result<(Known<'a>, Vec<Slot<'a>>), Error> {
-        let cached = self.cache.and_then(|cache| cache.directory(&directory.path));
+        let cached = self
+            .cache
+            .and_then(|cache| cache.directory(&directory.path));
         let tree = cached
             .as_ref()
             .filter(|cached| cached.count == directory.entries.len() as u64)
@@ -165,12 +167,7 @@ impl<'a> Surveyor<'a> {
     }
 
     /// The node of something that is neither a directory nor an ordinary file; it is not opened.
-    fn special(
-        &self,
-        directory: &Directory,
-        name: &[u8],
-        stat: &Stat,
-    ) -> Result<Slot<'a>, Error> {
+    fn special(&self, directory: &Directory, name: &[u8], stat: &Stat) -> Result<Slot<'a>, Error> {
         use rustix::fs::FileType;
         let kind = match stat.file_type() {
             FileType::Symlink => {
@@ -210,7 +207,8 @@ impl<'a> Surveyor<'a> {
             return Ok(unstable);
         }
         let size = |(at, index): &(usize, usize)| directories[*at].entries[*index].stat.size;
-        self.progress.begin("reading", Some(wanted.iter().map(size).sum()));
+        self.progress
+            .begin("reading", Some(wanted.iter().map(size).sum()));
         let reading = Reading {
             top: self.top,
             top_path: self.top_path,

@@ -51,7 +51,10 @@ pub(crate) enum Content {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Directory(ObjectId),
-    File { size: u64, content: Content },
+    File {
+        size: u64,
+        content: Content,
+    },
     Symlink(Vec<u8>),
     /// Another name of the file at this path, counted from the top.
     HardLink(Vec<u8>),
@@ -143,7 +146,11 @@ pub(crate) fn take_extents(from: &mut Reader<'_>) -> Decoded<Vec<Extent>> {
 impl Node {
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         let meta = &self.meta;
-        let xattrs = if meta.xattrs.is_empty() { 0 } else { HAS_XATTRS };
+        let xattrs = if meta.xattrs.is_empty() {
+            0
+        } else {
+            HAS_XATTRS
+        };
         out.push(self.kind.tag() | xattrs);
         put_number(out, u64::from(meta.mode));
         put_number(out, u64::from(meta.uid));

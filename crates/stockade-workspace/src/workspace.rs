@@ -76,7 +76,11 @@ impl SnapshotRecord {
 }
 
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
@@ -147,7 +151,10 @@ impl Place {
         if state.schema == SCHEMA && state.name == self.name {
             Ok(state)
         } else {
-            Err(Error::damaged(&path, "it is that of another workspace or version"))
+            Err(Error::damaged(
+                &path,
+                "it is that of another workspace or version",
+            ))
         }
     }
 
@@ -239,7 +246,10 @@ pub(crate) fn read_record(path: &Path) -> Result<SnapshotRecord, Error> {
     if record.schema == SCHEMA && named == Some(record.id.as_str()) {
         Ok(record)
     } else {
-        Err(Error::damaged(path, "it is that of another snapshot or version"))
+        Err(Error::damaged(
+            path,
+            "it is that of another snapshot or version",
+        ))
     }
 }
 

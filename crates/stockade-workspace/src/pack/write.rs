@@ -144,7 +144,9 @@ impl PackWriter {
         tables.extend_from_slice(&count.to_le_bytes());
         tables.extend_from_slice(&self.offset.to_le_bytes());
         tables.extend_from_slice(MAGIC);
-        self.file.write_all(&tables).trying("write", &self.temporary)?;
+        self.file
+            .write_all(&tables)
+            .trying("write", &self.temporary)?;
         self.file.sync_all().trying("write", &self.temporary)?;
         // The tables' hash alone could be that of another pack whose blocks were compressed in
         // another way; a pack that is in use must never be replaced.

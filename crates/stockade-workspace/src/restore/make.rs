@@ -125,17 +125,12 @@ impl Maker<'_> {
         Ok(())
     }
 
-    fn fill(
-        &self,
-        file: &File,
-        size: u64,
-        extents: &[Extent],
-        path: &[u8],
-    ) -> Result<(), Error> {
+    fn fill(&self, file: &File, size: u64, extents: &[Extent], path: &[u8]) -> Result<(), Error> {
         let full = || files::full(self.dir, path);
         let mut at = 0u64;
         for extent in extents {
-            let wrong = || Error::damaged(&self.session.store().packs(), "a file's pieces do not fit");
+            let wrong =
+                || Error::damaged(&self.session.store().packs(), "a file's pieces do not fit");
             if let Extent::Data(length, id) = extent {
                 let content = self.session.get(id)?;
                 if content.len() != *length as usize {
@@ -167,11 +162,7 @@ fn make_node(
 }
 
 /// Sets what a snapshot knows about an open file; times last, since all else changes them.
-pub(crate) fn set_attributes(
-    fd: BorrowedFd<'_>,
-    meta: &Meta,
-    xattrs: bool,
-) -> io::Result<()> {
+pub(crate) fn set_attributes(fd: BorrowedFd<'_>, meta: &Meta, xattrs: bool) -> io::Result<()> {
     let now = files::stat_of(fd)?;
     if (now.uid, now.gid) != (meta.uid, meta.gid) {
         own_if_possible(rustix::fs::fchown(

@@ -79,9 +79,9 @@ pub(crate) fn restore(
 ) -> Result<RestoreReport, Error> {
     let dir = &held.state.dir;
     let top = files::open_top(dir)?;
-    let mut state = held.state.clone();
-    state.excludes.clone_from(&record.excludes);
-    let excludes = snapshot::excludes(session, &state)?;
+    let mut then = held.state.clone();
+    then.excludes.clone_from(&record.excludes);
+    let excludes = snapshot::excludes(session, &then)?;
     let cache = snapshot::usable_cache(&held.place);
     let survey = Surveyor {
         top: top.as_fd(),
@@ -125,7 +125,8 @@ pub(crate) fn restore(
     };
     journal.applying = true;
     write_json(&journal_file, &journal)?;
-    let applied = apply::Applier::new(&plan, top.as_fd(), stage.as_fd(), dir, record.xattrs).apply();
+    let applied =
+        apply::Applier::new(&plan, top.as_fd(), stage.as_fd(), dir, record.xattrs).apply();
     let report = match applied {
         Ok(report) => report,
         Err(apply::Failed { cause, undo: None }) => {

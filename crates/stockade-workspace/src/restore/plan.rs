@@ -120,12 +120,11 @@ impl Planner<'_> {
                 touched |= self.extra(files::join(path, extra), entry);
             }
             let path = files::join(path, &name);
-            match present.next_if(|(other, ..)| *other == &name[..]) {
-                Some((_, entry, now)) => touched |= self.compare(path, entry, now, node)?,
-                None => {
-                    self.put(path, node)?;
-                    touched = true;
-                }
+            if let Some((_, entry, now)) = present.next_if(|(other, ..)| *other == &name[..]) {
+                touched |= self.compare(path, entry, now, node)?;
+            } else {
+                self.put(path, node)?;
+                touched = true;
             }
         }
         for (extra, entry, _) in present {
@@ -246,7 +245,9 @@ impl Planner<'_> {
                 && let Some(node) = snapshot::find(self.session, record, parent)?
             {
                 let stat = self.stat_of(parent);
-                self.plan.directories.insert(parent.to_vec(), (node.meta, stat));
+                self.plan
+                    .directories
+                    .insert(parent.to_vec(), (node.meta, stat));
             }
             self.plan.links.insert(path, first);
         }

@@ -66,7 +66,11 @@ impl Session {
     }
 
     pub(crate) fn contains(&self, id: &ObjectId) -> Result<bool, Error> {
-        Ok(self.packs()?.whole.iter().any(|pack| pack.find(id).is_some()))
+        Ok(self
+            .packs()?
+            .whole
+            .iter()
+            .any(|pack| pack.find(id).is_some()))
     }
 
     /// An object's content, checked against its identity.
@@ -107,7 +111,9 @@ impl Session {
         if recent.blocks.len() >= RECENT_BLOCKS {
             recent.blocks.pop_front();
         }
-        recent.blocks.push_back((number, block, Arc::clone(&content)));
+        recent
+            .blocks
+            .push_back((number, block, Arc::clone(&content)));
         Ok(content)
     }
 

@@ -69,7 +69,8 @@ impl<'s> Sink<'s> {
         id: ObjectId,
         content: &[u8],
     ) -> Result<(), Error> {
-        self.added.fetch_add(content.len() as u64, Ordering::Relaxed);
+        self.added
+            .fetch_add(content.len() as u64, Ordering::Relaxed);
         if !block.has_room_for(content.len()) {
             self.flush(block)?;
         }
@@ -128,7 +129,11 @@ impl Open {
     /// Has the disk begin, so that less is left when everything must be there. Whether it worked
     /// is seen when the pack is finished.
     fn sync_in_background(&mut self, pack: &PackWriter) {
-        if self.syncing.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        if self
+            .syncing
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+        {
             return;
         }
         if let Ok(file) = pack.duplicate() {

@@ -81,7 +81,10 @@ fn everything(top: &Path) -> Vec<PathBuf> {
     let mut at = 0;
     while at < found.len() {
         if fs::symlink_metadata(&found[at]).unwrap().is_dir() {
-            let mut entries: Vec<_> = fs::read_dir(&found[at]).unwrap().map(|entry| entry.unwrap().path()).collect();
+            let mut entries: Vec<_> = fs::read_dir(&found[at])
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .collect();
             entries.sort();
             found.extend(entries);
         }
@@ -95,7 +98,10 @@ fn perform(top: &Path, act: &Act) {
     let all = everything(top);
     let pick = |number: usize| all[number % all.len()].clone();
     let inside = |number: usize, name: &[u8]| {
-        let directories: Vec<_> = all.iter().filter(|path| fs::symlink_metadata(path).unwrap().is_dir()).collect();
+        let directories: Vec<_> = all
+            .iter()
+            .filter(|path| fs::symlink_metadata(path).unwrap().is_dir())
+            .collect();
         directories[number % directories.len()].join(OsString::from_vec(name.to_vec()))
     };
     let plain = |path: &Path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
@@ -110,19 +116,35 @@ fn perform(top: &Path, act: &Act) {
         Act::Sparse(at, name, size) => {
             if let Ok(file) = File::create_new(inside(*at, name)) {
                 file.set_len(u64::from(*size) + 10).unwrap();
-                file.write_all_at(b"in the middle", u64::from(*size / 2)).unwrap();
+                file.write_all_at(b"in the middle", u64::from(*size / 2))
+                    .unwrap();
             }
         }
         Act::Symlink(at, name, target) => {
-            drop(symlink(OsString::from_vec(target.clone()), inside(*at, name)));
+            drop(symlink(
+                OsString::from_vec(target.clone()),
+                inside(*at, name),
+            ));
         }
         Act::HardLink(file, at, name) => {
             if !fs::symlink_metadata(pick(*file)).unwrap().is_dir() {
                 drop(fs::hard_link(pick(*file), inside(*at, name)));
             }
         }
-        Act::Fifo(at, name) => drop(rustix::fs::mknodat(CWD, inside(*at, name), FileType::Fifo, Mode::from(0o644), 0)),
-        Act::Socket(at, name) => drop(rustix::fs::mknodat(CWD, inside(*at, name), FileType::Socket, Mode::from(0o644), 0)),
+        Act::Fifo(at, name) => drop(rustix::fs::mknodat(
+            CWD,
+            inside(*at, name),
+            FileType::Fifo,
+            Mode::from(0o644),
+            0,
+        )),
+        Act::Socket(at, name) => drop(rustix::fs::mknodat(
+            CWD,
+            inside(*at, name),
+            FileType::Socket,
+            Mode::from(0o644),
+            0,
+        )),
         Act::Remove(at) => {
             let path = pick(*at);
             if path == top {
@@ -153,7 +175,12 @@ fn perform(top: &Path, act: &Act) {
             let path = pick(*at);
             if plain(&path) {
                 use std::io::Write;
-                File::options().append(true).open(path).unwrap().write_all(content).unwrap();
+                File::options()
+                    .append(true)
+                    .open(path)
+                    .unwrap()
+                    .write_all(content)
+                    .unwrap();
             }
         }
         Act::Attribute(at, name, value) => {
@@ -178,15 +205,26 @@ fn a_restored_tree_is_what_it_was() {
         max_shrink_iters: 200,
         ..Config::default()
     };
-    let acts = (vec(act(), 0..30), vec(act(), 0..15), vec(act(), 0..15), any::<bool>());
+    let acts = (
+        vec(act(), 0..30),
+        vec(act(), 0..15),
+        vec(act(), 0..15),
+        any::<bool>(),
+    );
     TestRunner::new(config)
         .run(&acts, |(build, change, again, xattrs)| {
             let stage = Stage::new();
             let tree = stage.tree();
-            stage.create(CreateOptions { xattrs, ..CreateOptions::default() });
+            stage.create(CreateOptions {
+                xattrs,
+                ..CreateOptions::default()
+            });
             let compare = |at: &str, wanted: &_| {
                 let now = describe(&tree);
-                prop_assert!(matches(&now, wanted, xattrs), "{at}\nnow {now:#?}\nwanted {wanted:#?}");
+                prop_assert!(
+                    matches(&now, wanted, xattrs),
+                    "{at}\nnow {now:#?}\nwanted {wanted:#?}"
+                );
                 Ok(())
             };
             build.iter().for_each(|act| perform(&tree, act));
@@ -197,13 +235,23 @@ fn a_restored_tree_is_what_it_was() {
             let second = describe(&tree);
             let second_id = stage.snapshot();
             again.iter().for_each(|act| perform(&tree, act));
-            let restore = |id: &str| stage.manager.restore(&stage.name, id, RestoreMode::Exact, &Silent).unwrap();
+            let restore = |id: &str| {
+                stage
+                    .manager
+                    .restore(&stage.name, id, RestoreMode::Exact, &Silent)
+                    .unwrap()
+            };
             restore(&first_id);
             compare("first", &first)?;
             restore(&second_id);
             compare("second", &second)?;
             let nothing = restore(&second_id);
-            prop_assert_eq!(nothing.written + nothing.removed + nothing.adjusted, 0, "{:?}", nothing);
+            prop_assert_eq!(
+                nothing.written + nothing.removed + nothing.adjusted,
+                0,
+                "{:?}",
+                nothing
+            );
             stage.is_clean();
             Ok(())
         })
@@ -217,7 +265,9 @@ fn matches(now: &Tree, wanted: &Tree, xattrs: bool) -> bool {
         return now == wanted;
     }
     let without = |tree: &Tree| -> Tree {
-        let plain = tree.iter().map(|(path, file)| (path.clone(), file.clone().without_attributes()));
+        let plain = tree
+            .iter()
+            .map(|(path, file)| (path.clone(), file.clone().without_attributes()));
         plain.collect()
     };
     without(now) == without(wanted)

@@ -60,7 +60,7 @@ impl Stage {
             ..options
         };
         self.manager
-            .create(&self.name, &self.tree(), options, &Silent)
+            .create(&self.name, &self.tree(), &options, &Silent)
             .unwrap();
     }
 
@@ -112,7 +112,11 @@ fn walk(
         "socket".to_owned()
     } else if kind.is_file() {
         let content = fs::read(path).unwrap();
-        format!("{} bytes: {:?}", content.len(), stockade_workspace::ObjectId::of(&content))
+        format!(
+            "{} bytes: {:?}",
+            content.len(),
+            stockade_workspace::ObjectId::of(&content)
+        )
     } else {
         format!("device {}", metadata.rdev())
     };
@@ -135,7 +139,10 @@ fn walk(
     };
     found.insert(relative.to_vec(), described);
     if kind.is_dir() {
-        let mut entries: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut entries: Vec<_> = fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         entries.sort();
         for entry in entries {
             let mut relative = relative.to_vec();
