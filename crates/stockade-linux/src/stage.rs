@@ -100,6 +100,8 @@ stages! {
     Find = 36 => "find the command",
     /// The run's own directory for temporary files.
     Scratch = 37 => "make the directory for temporary files",
+    /// A copy-on-write view.
+    OverlayMount = 60 => "mount a copy-on-write view",
 }
 
 /// A failed step, as it travels from the helper to the launcher.

@@ -22,7 +22,7 @@ const MAGIC: &[u8; 8] = b"stkcach1";
 
 /// The parts of a [`Stat`] that must not have changed. Not the device: its number may change when
 /// the machine is started again.
-const KEY: usize = 64;
+pub(crate) const KEY: usize = 64;
 
 /// A cache that was read.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ impl CacheWriter {
     }
 }
 
-fn key(stat: &Stat) -> [u8; KEY] {
+pub(crate) fn key(stat: &Stat) -> [u8; KEY] {
     let mut key = [0; KEY];
     let mut at = 0;
     let mut put = |bytes: &[u8]| {

@@ -105,6 +105,15 @@ pub enum Error {
     /// Files of the host changed since the overlay was made over them.
     #[error("{} changed on the host since the overlay was made", list(.0))]
     HostChanged(Vec<PathBuf>),
+    /// Another run uses the overlay.
+    #[error("the overlay of `{0}` is in use by another run")]
+    OverlayBusy(WorkspaceName),
+    /// There is nothing over the workspace's directory.
+    #[error("the workspace `{0}` has no overlay")]
+    NoOverlay(WorkspaceName),
+    /// The store lies in the directory that is to be seen through an overlay.
+    #[error("the store lies in `{0}`, which therefore can't be seen through an overlay")]
+    StoreInRoot(PathBuf),
     /// Something below a snapshot that the store has lost.
     #[error("snapshot {0} is not complete in this store")]
     Incomplete(SnapshotId),
@@ -141,6 +150,8 @@ impl Error {
                 "`stockade ws snapshots NAME` shows those that exist"
             }
             Self::TooMany(_) => "`stockade ws cleanup` and `stockade ws rm` remove old ones",
+            Self::StoreInRoot(_) => "choose a store elsewhere with STOCKADE_HOME",
+            Self::NoOverlay(_) => "`stockade run --overlay=NAME` makes one",
             Self::HostChanged(_) => {
                 "`--theirs` keeps the host's files, `--ours` replaces them with the overlay's"
             }

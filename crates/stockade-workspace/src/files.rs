@@ -253,6 +253,26 @@ pub(crate) fn remove_tree(path: &Path) -> Result<(), Error> {
     }
 }
 
+/// The same for a tree that may have directories which even their owner can't enter, such as
+/// those that an overlay works in.
+pub(crate) fn remove_tree_of_others(path: &Path) -> Result<(), Error> {
+    if !rustix::process::geteuid().is_root() {
+        open_up(path);
+    }
+    remove_tree(path)
+}
+
+/// What can't be opened up is complained about when it can't be removed.
+fn open_up(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
+        }
+    }
+}
+
 /// Removes a file; it may be gone already.
 pub(crate) fn remove_file(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {

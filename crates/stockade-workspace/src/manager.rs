@@ -12,6 +12,7 @@ use crate::files;
 use crate::fsck::{self, FsckReport};
 use crate::gc::{self, GcReport};
 use crate::name::WorkspaceName;
+use crate::overlay::Overlay;
 use crate::progress::Progress;
 use crate::restore::{self, RestoreMode, RestoreReport};
 use crate::snapshot;
@@ -278,6 +279,49 @@ impl WorkspaceManager {
         let changes = diff::changes(&session, &old, &diff::Side::Present(&survey, &dir))?;
         drop(held);
         Ok(Diff::new(session, changes))
+    }
+
+    /// The overlay of a workspace, for a run over it; both are made if they are not there.
+    ///
+    /// # Errors
+    /// If another run uses it, or the store can't be written.
+    pub fn overlay(&self, name: &WorkspaceName, dir: &Path) -> Result<Overlay, Error> {
+        let session = self.store.enter()?;
+        let place = match Place::find(&session, name) {
+            Err(Error::NoWorkspace(_)) => {
+                let options = CreateOptions {
+                    no_baseline: true,
+                    ..CreateOptions::default()
+                };
+                self.make(&session, name, dir, &options)?.place
+            }
+            place => place?,
+        };
+        let dir = place.state()?.dir;
+        Overlay::open(place, dir)
+    }
+
+    /// The overlay of a workspace, if it has one.
+    ///
+    /// # Errors
+    /// If there is no such workspace, or a run uses its overlay.
+    pub fn existing_overlay(&self, name: &WorkspaceName) -> Result<Option<Overlay>, Error> {
+        let session = self.store.enter()?;
+        let place = Place::find(&session, name)?;
+        if !Overlay::exists(&place) {
+            return Ok(None);
+        }
+        let dir = place.state()?.dir;
+        Overlay::open(place, dir).map(Some)
+    }
+
+    /// What an overlay changed.
+    ///
+    /// # Errors
+    /// If its layers can't be read.
+    pub fn overlay_diff(&self, overlay: &Overlay) -> Result<Diff, Error> {
+        let session = self.store.enter()?;
+        Ok(Diff::new(session, overlay.changes()?))
     }
 
     /// Changes the state of a workspace with nobody else in between.

@@ -73,6 +73,10 @@ pub(crate) enum WsCommand {
     Restore(RestoreArgs),
     /// Show what changed: in the overlay, or since a snapshot
     Diff(DiffArgs),
+    /// Make the host's tree what the overlay shows: all of it, or these paths
+    Commit(CommitArgs),
+    /// Forget what the overlay changed
+    Discard(OverlayArgs),
     /// Remove a workspace and its history; the directory stays
     Rm(NameArgs),
     /// Remove workspaces that were not used for long and in which nothing runs
@@ -145,6 +149,26 @@ pub(crate) struct DiffArgs {
     /// Only what happened to which file
     #[arg(long)]
     pub(crate) summary: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CommitArgs {
+    /// Which workspace; without it the overlay of the current directory
+    pub(crate) name: Option<String>,
+    /// Only these files, and what is below them
+    pub(crate) paths: Vec<PathBuf>,
+    /// Replace files that changed on the host meanwhile
+    #[arg(long, conflicts_with = "theirs")]
+    pub(crate) ours: bool,
+    /// Keep files that changed on the host meanwhile
+    #[arg(long)]
+    pub(crate) theirs: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OverlayArgs {
+    /// Which workspace; without it the overlay of the current directory
+    pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Args)]

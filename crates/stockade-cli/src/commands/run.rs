@@ -17,6 +17,8 @@ use crate::resolve::Place;
 #[cfg(target_os = "linux")]
 mod confined;
 #[cfg(target_os = "linux")]
+mod overlay;
+#[cfg(target_os = "linux")]
 mod plan_text;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {

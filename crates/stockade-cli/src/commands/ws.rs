@@ -2,6 +2,7 @@
 
 mod differences;
 mod history;
+mod layers;
 mod progress;
 mod show;
 
@@ -36,6 +37,8 @@ pub(crate) fn run(line: WsLine) -> Result<Exit, Failure> {
         WsCommand::Snapshots(args) => show::snapshots(&context, &args),
         WsCommand::Restore(args) => history::restore(&context, &args),
         WsCommand::Diff(args) => differences::diff(&context, &args),
+        WsCommand::Commit(args) => layers::commit(&context, &args),
+        WsCommand::Discard(args) => layers::discard(&context, &args),
         WsCommand::Rm(args) => history::remove(&context, &args),
         WsCommand::Cleanup(args) => history::cleanup(&context, &args),
         WsCommand::Fsck => history::fsck(&context),
@@ -59,6 +62,14 @@ pub(crate) fn open(named: Option<PathBuf>) -> Result<WorkspaceManager, Failure> 
         })?;
     let path = std::path::absolute(&path).unwrap_or(path);
     Ok(WorkspaceManager::new(Store::open(path).map_err(refused)?))
+}
+
+/// The workspace that was named, or that of the current directory.
+fn name_or_here(typed: Option<&str>) -> Result<WorkspaceName, Failure> {
+    match typed {
+        Some(text) => name(text),
+        None => Ok(WorkspaceName::for_directory(&std::env::current_dir()?)),
+    }
 }
 
 fn name(text: &str) -> Result<WorkspaceName, Failure> {

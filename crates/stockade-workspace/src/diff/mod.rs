@@ -110,6 +110,25 @@ impl Diff {
 }
 
 impl Change {
+    /// A change of which all is known.
+    pub(crate) fn known(
+        path: &[u8],
+        kind: ChangeKind,
+        old: Option<(FileInfo, Source)>,
+        new: Option<(FileInfo, Source)>,
+    ) -> Self {
+        let (old, old_source) = old.unzip();
+        let (new, new_source) = new.unzip();
+        Self {
+            path: PathBuf::from(OsString::from_vec(path.to_vec())),
+            from: None,
+            kind,
+            old,
+            new,
+            sources: [old_source, new_source].map(|source| source.unwrap_or(Source::Nothing)),
+        }
+    }
+
     pub(crate) fn new(
         path: &[u8],
         old: Option<(&Node, Source)>,
@@ -131,16 +150,8 @@ impl Change {
                 }
             }
         };
-        let (old, old_source) = old.unzip();
-        let (new, new_source) = new.unzip();
-        Some(Self {
-            path: PathBuf::from(OsString::from_vec(path.to_vec())),
-            from: None,
-            kind,
-            old: old.map(info),
-            new: new.map(info),
-            sources: [old_source, new_source].map(|source| source.unwrap_or(Source::Nothing)),
-        })
+        let told = |side: Option<(&Node, Source)>| side.map(|(node, source)| (info(node), source));
+        Some(Self::known(path, kind, told(old), told(new)))
     }
 }
 

@@ -180,7 +180,7 @@ pub(crate) fn set_attributes(fd: BorrowedFd<'_>, meta: &Meta, xattrs: bool) -> i
 }
 
 /// The same for what can't be opened.
-fn set_attributes_at(
+pub(crate) fn set_attributes_at(
     at: BorrowedFd<'_>,
     name: &[u8],
     meta: &Meta,

@@ -31,6 +31,8 @@ use crate::survey::Surveyor;
 use crate::tree::Time;
 use crate::workspace::{Held, SnapshotRecord, read_json, write_json};
 
+pub(crate) use make::{set_attributes, set_attributes_at, set_times};
+
 /// What becomes of files that the snapshot does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use stockade_workspace::{Change, ChangeKind, Diff, Text};
 
 use super::progress::Bar;
-use super::{Context, name, refused};
+use super::{Context, name_or_here, refused};
 use crate::args::ws::DiffArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -34,16 +34,17 @@ struct Entry<'a> {
 }
 
 pub(super) fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> {
-    let Some(typed) = &args.name else {
-        return Err(Failure::text(
-            Exit::Usage,
-            "which workspace? none was named",
-        ));
-    };
+    let name = name_or_here(args.name.as_deref())?;
+    if args.id.is_none()
+        && let Some(overlay) = context.manager.existing_overlay(&name).map_err(refused)?
+    {
+        let diff = context.manager.overlay_diff(&overlay).map_err(refused)?;
+        return print(context, args, &diff);
+    }
     let bar = Bar::new(context.format);
     let diff = context
         .manager
-        .diff(&name(typed)?, args.id.as_deref(), &bar)
+        .diff(&name, args.id.as_deref(), &bar)
         .map_err(refused)?;
     drop(bar);
     print(context, args, &diff)
