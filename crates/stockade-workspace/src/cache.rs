@@ -213,6 +213,15 @@ pub(crate) fn now() -> Time {
     }
 }
 
+/// This moment, by the finest clock: no file that was changed before has a later time.
+pub(crate) fn exactly_now() -> Time {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    Time {
+        seconds: now.tv_sec,
+        nanos: u32::try_from(now.tv_nsec).unwrap_or(0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

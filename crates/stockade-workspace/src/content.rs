@@ -288,34 +288,49 @@ impl<'r, 'a> Worker<'r, 'a> {
     ) -> Result<bool, ReadError> {
         // The buffer is lent out while the sink is.
         let mut buffer = std::mem::take(&mut self.buffer);
-        let mut filled = 0;
-        let mut whole = true;
-        while at < end {
-            let left = usize::try_from(end - at).unwrap_or(usize::MAX);
-            let wanted = left.min(chunk::LONGEST);
-            if buffer.len() < wanted {
-                buffer.resize(wanted.next_power_of_two().min(chunk::LONGEST), 0);
-            }
-            let got = read_up_to(file, &mut buffer[filled..wanted], at + filled as u64)?;
-            filled += got;
-            if filled < wanted {
-                whole = false;
-                break;
-            }
-            let cut = if left <= chunk::WHOLE {
-                left
-            } else {
-                chunk::first_cut(&buffer[..filled])
-            };
-            let id = self.put(&buffer[..cut])?;
-            extents.push(Extent::Data(u32::try_from(cut).unwrap_or(u32::MAX), id));
-            buffer.copy_within(cut..filled, 0);
-            filled -= cut;
-            at += cut as u64;
-        }
+        let length = end - at;
+        let next = |buffer: &mut [u8]| {
+            let got = read_up_to(file, buffer, at)?;
+            at += got as u64;
+            Ok(got)
+        };
+        let whole = cut(&mut buffer, length, next, |piece| self.put(piece), extents);
         self.buffer = buffer;
-        Ok(whole)
+        whole
     }
+}
+
+/// Cuts so many bytes into pieces; false if there are fewer.
+pub(crate) fn cut<E: From<io::Error>>(
+    buffer: &mut Vec<u8>,
+    mut left: u64,
+    mut fill: impl FnMut(&mut [u8]) -> io::Result<usize>,
+    mut put: impl FnMut(&[u8]) -> Result<ObjectId, E>,
+    extents: &mut Vec<Extent>,
+) -> Result<bool, E> {
+    let mut filled = 0;
+    while left > 0 {
+        let rest = usize::try_from(left).unwrap_or(usize::MAX);
+        let wanted = rest.min(chunk::LONGEST);
+        if buffer.len() < wanted {
+            buffer.resize(wanted.next_power_of_two().min(chunk::LONGEST), 0);
+        }
+        filled += fill(&mut buffer[filled..wanted])?;
+        if filled < wanted {
+            return Ok(false);
+        }
+        let length = if rest <= chunk::WHOLE {
+            rest
+        } else {
+            chunk::first_cut(&buffer[..filled])
+        };
+        let id = put(&buffer[..length])?;
+        extents.push(Extent::Data(u32::try_from(length).unwrap_or(u32::MAX), id));
+        buffer.copy_within(length..filled, 0);
+        filled -= length;
+        left -= length as u64;
+    }
+    Ok(true)
 }
 
 /// The next piece of a sparse file that was written, as begin and end.

@@ -105,6 +105,9 @@ pub enum Error {
     /// Files of the host changed since the overlay was made over them.
     #[error("{} changed on the host since the overlay was made", list(.0))]
     HostChanged(Vec<PathBuf>),
+    /// Something runs in the workspace.
+    #[error("something runs in the workspace `{0}`")]
+    Alive(WorkspaceName),
     /// Another run uses the overlay.
     #[error("the overlay of `{0}` is in use by another run")]
     OverlayBusy(WorkspaceName),
@@ -150,6 +153,7 @@ impl Error {
                 "`stockade ws snapshots NAME` shows those that exist"
             }
             Self::TooMany(_) => "`stockade ws cleanup` and `stockade ws rm` remove old ones",
+            Self::Alive(_) => "`--force` ends it",
             Self::StoreInRoot(_) => "choose a store elsewhere with STOCKADE_HOME",
             Self::NoOverlay(_) => "`stockade run --overlay=NAME` makes one",
             Self::HostChanged(_) => {

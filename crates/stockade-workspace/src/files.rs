@@ -171,6 +171,11 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<(), Error> {
         .trying("make the directory", path)
 }
 
+/// Makes a directory as anyone would; it may exist.
+pub(crate) fn make_dir(path: &Path) -> Result<(), Error> {
+    fs::create_dir_all(path).trying("make the directory", path)
+}
+
 /// Makes a file that only its owner may read; it must not exist.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options()

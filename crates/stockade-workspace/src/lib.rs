@@ -23,26 +23,32 @@
 //! - Content is not encrypted; the store is readable by its owner alone.
 #![cfg(target_os = "linux")]
 
+mod assemble;
 mod cache;
 mod chunk;
 mod codec;
 mod content;
 mod diff;
 mod error;
+mod export;
 mod files;
 mod fsck;
 mod gc;
+mod hawk;
 mod id;
+mod import;
 mod manager;
 mod mark;
 mod name;
 mod overlay;
 mod pack;
+mod process;
 mod progress;
 mod restore;
 mod scan;
 mod snapshot;
 mod state;
+mod status;
 mod store;
 mod survey;
 mod tree;
@@ -57,6 +63,7 @@ pub use id::{ObjectId, ParseIdError, SnapshotId};
 pub use manager::{CreateOptions, WorkspaceManager};
 pub use name::{NameError, WorkspaceName};
 pub use overlay::{CommitReport, Overlay, Resolve};
+pub use process::Freezer;
 pub use progress::{Progress, Silent};
 pub use restore::{RestoreMode, RestoreReport};
 pub use state::{Process, Status, Transition, WorkspaceState, is_secret_name};

@@ -8,18 +8,21 @@ use std::time::Duration;
 
 use crate::diff::{self, Diff};
 use crate::error::{Error, Trying};
+use crate::export;
 use crate::files;
 use crate::fsck::{self, FsckReport};
 use crate::gc::{self, GcReport};
+use crate::import;
 use crate::name::WorkspaceName;
 use crate::overlay::Overlay;
+use crate::process;
 use crate::progress::Progress;
 use crate::restore::{self, RestoreMode, RestoreReport};
 use crate::snapshot;
 use crate::state::{SCHEMA, Status, Transition, WorkspaceState, is_secret_name, now_ms};
-use crate::store::{Session, Store};
+use crate::store::{self, Session, Sink, Store};
 use crate::survey::Surveyor;
-use crate::workspace::{Held, Place, SnapshotRecord};
+use crate::workspace::{Held, Place, SnapshotRecord, write_json};
 
 /// Workspaces in a store.
 #[derive(Clone, Debug)]
@@ -251,15 +254,13 @@ impl WorkspaceManager {
         let session = self.store.enter()?;
         let held = hold(&session, name, progress)?;
         let record = match id {
-            Some(id) => held.place.record(id)?,
-            None => held
-                .place
-                .records()?
-                .pop()
-                .ok_or_else(|| Error::NoSnapshot {
-                    workspace: name.clone(),
-                    id: "(any)".to_owned(),
-                })?,
+            Some(id) => Some(held.place.record(id)?),
+            None => held.place.records()?.pop(),
+        };
+        let Some(record) = record else {
+            // There is nothing to differ from.
+            drop(held);
+            return Ok(Diff::new(session, Vec::new()));
         };
         let dir = held.state.dir.clone();
         let top = files::open_top(&dir)?;
@@ -324,6 +325,76 @@ impl WorkspaceManager {
         Ok(Diff::new(session, overlay.changes()?))
     }
 
+    /// Writes a snapshot (the last one if none is named) into one file, to be imported elsewhere.
+    /// Answers with what could not be part of it.
+    ///
+    /// # Errors
+    /// If there is no such snapshot, or the file exists or can't be written.
+    pub fn export(
+        &self,
+        name: &WorkspaceName,
+        id: Option<&str>,
+        file: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Vec<String>, Error> {
+        let session = self.store.enter()?;
+        let held = hold(&session, name, progress)?;
+        let record = match id {
+            Some(id) => held.place.record(id)?,
+            None => held
+                .place
+                .records()?
+                .pop()
+                .ok_or_else(|| Error::NoSnapshot {
+                    workspace: name.clone(),
+                    id: "(any)".to_owned(),
+                })?,
+        };
+        export::write(&session, name, &record, file, progress)
+    }
+
+    /// Makes a workspace of an exported file, or of one of Hawk's, and fills its directory if
+    /// that is empty. The file is not trusted.
+    ///
+    /// # Errors
+    /// If the file is not what it should be; then nothing of it is kept.
+    pub fn import(
+        &self,
+        file: &Path,
+        name: &WorkspaceName,
+        dir: &Path,
+        keep_links: bool,
+        progress: &dyn Progress,
+    ) -> Result<WorkspaceState, Error> {
+        let session = self.store.enter()?;
+        if self.store.names()?.contains(name) {
+            return Err(Error::Exists(name.clone()));
+        }
+        let sink = Sink::new(&session);
+        let imported = import::read(file, &sink, keep_links, progress)?;
+        sink.finish()?;
+        drop(sink);
+        // New content was added: it is found in a new stay.
+        drop(session);
+        let session = self.store.enter()?;
+        files::make_dir(dir)?;
+        let options = CreateOptions {
+            env: imported.env,
+            xattrs: imported.record.xattrs,
+            ..CreateOptions::default()
+        };
+        let mut held = self.make(&session, name, dir, &options)?;
+        let record = imported.record;
+        write_json(&held.place.record_file(&record.id), &record)?;
+        held.state.baseline = Some(record.id.clone());
+        held.save()?;
+        if store::list(dir)?.is_empty() {
+            let mode = RestoreMode::Merge;
+            restore::restore(&session, &held, &record, mode, progress)?;
+        }
+        Ok(held.state)
+    }
+
     /// Changes the state of a workspace with nobody else in between.
     ///
     /// # Errors
@@ -340,17 +411,57 @@ impl WorkspaceManager {
         Ok(answer)
     }
 
-    /// Takes a step of the state machine; `act` does what belongs to it, and the step is only
-    /// taken if that succeeds.
+    /// Freezes everything that runs in a workspace.
     ///
     /// # Errors
-    /// If the workspace is not in a state from which the step can be taken, or what `act` says.
-    pub fn step<E: From<Error>>(
+    /// If it is not running, or something can't be frozen; then all goes on.
+    pub fn pause(&self, name: &WorkspaceName) -> Result<WorkspaceState, Error> {
+        self.step(name, Transition::Pause, |state| {
+            process::each_alive(state, process::freeze)
+        })
+    }
+
+    /// Has everything in a paused workspace go on.
+    ///
+    /// # Errors
+    /// If it is not paused.
+    pub fn resume(&self, name: &WorkspaceName) -> Result<WorkspaceState, Error> {
+        self.step(name, Transition::Resume, |state| {
+            process::each_alive(state, process::thaw)
+        })
+    }
+
+    /// Ends everything that runs in a workspace, for good; its history remains.
+    ///
+    /// # Errors
+    /// If it was terminated before, or something can't be ended.
+    pub fn terminate(&self, name: &WorkspaceName) -> Result<WorkspaceState, Error> {
+        self.step(name, Transition::Terminate, |state| {
+            process::each_alive(state, process::end)
+        })
+    }
+
+    /// Where the output of what was left running in a workspace goes.
+    pub fn log_file(&self, name: &WorkspaceName) -> std::path::PathBuf {
+        self.store.workspace(name).join("log")
+    }
+
+    /// All workspaces in words.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub fn format_status(&self) -> Result<String, Error> {
+        Ok(crate::status::format(&self.list()?))
+    }
+
+    /// Takes a step of the state machine; `act` does what belongs to it, and the step is only
+    /// taken if that succeeds.
+    fn step(
         &self,
         name: &WorkspaceName,
         step: Transition,
-        act: impl FnOnce(&WorkspaceState) -> Result<(), E>,
-    ) -> Result<WorkspaceState, E> {
+        act: impl FnOnce(&WorkspaceState) -> Result<(), Error>,
+    ) -> Result<WorkspaceState, Error> {
         let session = self.store.enter()?;
         let mut held = Place::find(&session, name)?.hold()?;
         held.state.step(step)?;
@@ -367,6 +478,9 @@ impl WorkspaceManager {
     pub fn remove(&self, name: &WorkspaceName) -> Result<(), Error> {
         let session = self.store.enter()?;
         let held = Place::find(&session, name)?.hold()?;
+        if held.state.is_alive() {
+            return Err(Error::Alive(name.clone()));
+        }
         self.discard_files(&held.place)
     }
 
@@ -377,7 +491,7 @@ impl WorkspaceManager {
             .workspaces()
             .join(format!("{}{random}", files::TEMPORARY));
         fs::rename(&place.path, &unnamed).trying("remove", &place.path)?;
-        files::remove_tree(&unnamed)
+        files::remove_tree_of_others(&unnamed)
     }
 
     /// Removes workspaces that were not used for so long, save for those in which something runs.
@@ -385,11 +499,7 @@ impl WorkspaceManager {
     ///
     /// # Errors
     /// If the store can't be read or written.
-    pub fn cleanup(
-        &self,
-        max_age: Duration,
-        is_alive: impl Fn(&WorkspaceState) -> bool,
-    ) -> Result<Vec<WorkspaceName>, Error> {
+    pub fn cleanup(&self, max_age: Duration) -> Result<Vec<WorkspaceName>, Error> {
         let age = u64::try_from(max_age.as_millis()).unwrap_or(u64::MAX);
         let session = self.store.enter()?;
         let mut removed = Vec::new();
@@ -400,7 +510,7 @@ impl WorkspaceManager {
             };
             // A time in the future, after the clock was set back, is not old.
             let old = now_ms().saturating_sub(held.state.used_ms) > age;
-            if old && !is_alive(&held.state) {
+            if old && !held.state.is_alive() {
                 self.discard_files(&held.place)?;
                 removed.push(name);
             }

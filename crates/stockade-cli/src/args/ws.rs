@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::RunArgs;
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
 use stockade_policy::profile::parse_duration;
 
@@ -77,8 +78,22 @@ pub(crate) enum WsCommand {
     Commit(CommitArgs),
     /// Forget what the overlay changed
     Discard(OverlayArgs),
+    /// Run a command in the workspace's directory, confined like `stockade run`
+    Run(Box<WsRunArgs>),
+    /// Print what a command that was left running has written
+    Logs(LogsArgs),
+    /// Follow what a command that was left running writes, until it ends
+    Attach(NameArgs),
+    /// Freeze everything that runs in the workspace
+    Pause(NameArgs),
+    /// Have everything in a paused workspace go on
+    Resume(NameArgs),
+    /// Write a snapshot into one file, to be imported elsewhere
+    Export(ExportArgs),
+    /// Make a workspace of an exported file, which is not trusted
+    Import(ImportArgs),
     /// Remove a workspace and its history; the directory stays
-    Rm(NameArgs),
+    Rm(RmArgs),
     /// Remove workspaces that were not used for long and in which nothing runs
     Cleanup(CleanupArgs),
     /// Check everything in the store; exit code 1 if something is damaged
@@ -169,6 +184,63 @@ pub(crate) struct CommitArgs {
 pub(crate) struct OverlayArgs {
     /// Which workspace; without it the overlay of the current directory
     pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Which workspace
+    pub(crate) name: String,
+    /// The file to write, such as site.tar.zst; it must not exist
+    pub(crate) file: PathBuf,
+    /// Which snapshot; without it the last one
+    #[arg(long, value_name = "ID")]
+    pub(crate) snapshot: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// The file to read
+    pub(crate) file: PathBuf,
+    /// The new workspace's name
+    pub(crate) name: String,
+    /// Its directory, filled if it is empty; without it one of the workspace's name, here
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Keep links that lead out of the directory
+    #[arg(long)]
+    pub(crate) danger_links: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    /// Which workspace
+    pub(crate) name: String,
+    /// End what runs in it
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WsRunArgs {
+    /// Which workspace
+    pub(crate) workspace: String,
+    /// Leave it running; `ws logs` and `ws attach` show what it writes
+    #[arg(short, long)]
+    pub(crate) detach: bool,
+    /// The control group that the process enters: set by the one that left it running
+    #[arg(long, hide = true, value_name = "GROUP")]
+    pub(crate) left_running: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// Which workspace
+    pub(crate) name: String,
+    /// Go on until the command ends
+    #[arg(short, long)]
+    pub(crate) follow: bool,
 }
 
 #[derive(Debug, Args)]

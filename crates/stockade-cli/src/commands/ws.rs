@@ -4,7 +4,9 @@ mod differences;
 mod history;
 mod layers;
 mod progress;
+mod running;
 mod show;
+mod transfer;
 
 use std::path::PathBuf;
 
@@ -39,6 +41,13 @@ pub(crate) fn run(line: WsLine) -> Result<Exit, Failure> {
         WsCommand::Diff(args) => differences::diff(&context, &args),
         WsCommand::Commit(args) => layers::commit(&context, &args),
         WsCommand::Discard(args) => layers::discard(&context, &args),
+        WsCommand::Run(args) => running::run(&context, *args),
+        WsCommand::Logs(args) => running::logs(&context, &args),
+        WsCommand::Attach(args) => running::attach(&context, &args),
+        WsCommand::Pause(args) => running::pause(&context, &args),
+        WsCommand::Resume(args) => running::resume(&context, &args),
+        WsCommand::Export(args) => transfer::export(&context, &args),
+        WsCommand::Import(args) => transfer::import(&context, &args),
         WsCommand::Rm(args) => history::remove(&context, &args),
         WsCommand::Cleanup(args) => history::cleanup(&context, &args),
         WsCommand::Fsck => history::fsck(&context),

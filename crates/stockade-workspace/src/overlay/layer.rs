@@ -187,7 +187,7 @@ impl Walk<'_> {
                 if new.size != old.size {
                     return Ok(false);
                 }
-                is_same_content(&self.open(self.root, path)?, &self.open(self.upper, path)?)
+                is_same_content(&open(self.root, path)?, &open(self.upper, path)?)
                     .trying("compare", self.full(path))
             }
             FileType::Symlink => {
@@ -196,13 +196,6 @@ impl Walk<'_> {
             }
             _ => Ok(new.rdev == old.rdev),
         }
-    }
-
-    fn open(&self, top: &Path, path: &[u8]) -> Result<File, Error> {
-        let fd = files::open_top(top)?;
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-        let file = files::open_below(fd.as_fd(), path, flags);
-        Ok(File::from(file.trying("read", files::full(top, path))?))
     }
 
     fn push(&mut self, path: &[u8], kind: ChangeKind, old: Option<&Stat>, new: Option<&Stat>) {
@@ -216,6 +209,13 @@ impl Walk<'_> {
     fn full(&self, path: &[u8]) -> PathBuf {
         files::full(self.root, path)
     }
+}
+
+fn open(top: &Path, path: &[u8]) -> Result<File, Error> {
+    let fd = files::open_top(top)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+    let file = files::open_below(fd.as_fd(), path, flags);
+    Ok(File::from(file.trying("read", files::full(top, path))?))
 }
 
 /// What a change of attributes is a change of.

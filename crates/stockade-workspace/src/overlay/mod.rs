@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
-use crate::cache::now;
+use crate::cache::exactly_now;
 use crate::diff::Change;
 use crate::error::{Error, Trying};
 use crate::files;
@@ -82,7 +82,7 @@ impl Overlay {
             place,
             dir,
             index,
-            started: now(),
+            started: exactly_now(),
             _lock: lock,
         };
         commit::recover(&overlay)?;

@@ -5,6 +5,10 @@
     reason = "a test may stop at what it did not expect"
 )]
 
+mod crash;
+mod crowd;
+mod imports;
 mod odd_files;
+mod overlays;
 mod round_trip;
 mod stage;

@@ -227,14 +227,20 @@ fn a_restored_tree_is_what_it_was() {
                 );
                 Ok(())
             };
-            build.iter().for_each(|act| perform(&tree, act));
+            for act in &build {
+                perform(&tree, act);
+            }
             let first = describe(&tree);
             let first_id = stage.snapshot();
             compare("a snapshot changed the tree", &first)?;
-            change.iter().for_each(|act| perform(&tree, act));
+            for act in &change {
+                perform(&tree, act);
+            }
             let second = describe(&tree);
             let second_id = stage.snapshot();
-            again.iter().for_each(|act| perform(&tree, act));
+            for act in &again {
+                perform(&tree, act);
+            }
             let restore = |id: &str| {
                 stage
                     .manager

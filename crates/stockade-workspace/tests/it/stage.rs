@@ -27,10 +27,6 @@ impl Stage {
         }
     }
 
-    pub(crate) fn on_disk() -> Self {
-        Self::below(&std::env::temp_dir())
-    }
-
     fn below(parent: &Path) -> Self {
         let dir = tempfile::Builder::new()
             .prefix("stockade-ws-")
@@ -105,7 +101,10 @@ fn walk(
     let mut what = if kind.is_dir() {
         "directory".to_owned()
     } else if kind.is_symlink() {
-        format!("link to {:?}", fs::read_link(path).unwrap())
+        format!(
+            "link to {:?}",
+            fs::read_link(path).unwrap().as_os_str().as_bytes()
+        )
     } else if kind.is_fifo() {
         "fifo".to_owned()
     } else if kind.is_socket() {
@@ -123,7 +122,7 @@ fn walk(
     if !kind.is_dir() && metadata.nlink() > 1 {
         let id = (metadata.dev(), metadata.ino());
         let first = first_names.entry(id).or_insert_with(|| relative.to_vec());
-        what.push_str(&format!(" named {first:?}"));
+        what = format!("{what} named {first:?}");
     }
     let xattrs = if kind.is_file() || kind.is_dir() {
         attributes(path)
@@ -176,5 +175,62 @@ impl Described {
     pub(crate) fn without_attributes(mut self) -> Self {
         self.xattrs.clear();
         self
+    }
+}
+
+/// Numbers that differ from run to run, for where the seed is told when a test fails.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed | 1)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// Has this test program do `what` in a process of its own, which can be killed.
+pub(crate) fn in_a_process(stage: &Stage, what: &str) -> std::process::Child {
+    std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["stage::victim", "--exact", "--ignored", "--nocapture"])
+        .env("STOCKADE_VICTIM", what)
+        .env("STOCKADE_VICTIM_IN", stage.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Not a test: what [`in_a_process`] starts.
+#[test]
+#[ignore = "started by other tests"]
+fn victim() {
+    let Some(what) = std::env::var_os("STOCKADE_VICTIM") else {
+        return;
+    };
+    let dir = PathBuf::from(std::env::var_os("STOCKADE_VICTIM_IN").unwrap());
+    let manager = WorkspaceManager::new(Store::open(dir.join("store")).unwrap());
+    let name: WorkspaceName = "test".parse().unwrap();
+    let what = what.into_string().unwrap();
+    match what.split_once(' ').unwrap_or((&what, "")) {
+        ("snapshot", _) => drop(manager.snapshot(&name, None, &Silent).unwrap()),
+        ("restore", id) => {
+            let mode = stockade_workspace::RestoreMode::Exact;
+            manager.restore(&name, id, mode, &Silent).unwrap();
+        }
+        ("gc", _) => drop(manager.gc().unwrap()),
+        ("commit", _) => {
+            let overlay = manager.existing_overlay(&name).unwrap().unwrap();
+            overlay
+                .commit(&[], stockade_workspace::Resolve::Refuse)
+                .unwrap();
+        }
+        ("crowd", seed) => crate::crowd::member(&manager, &dir, seed.parse().unwrap()),
+        other => panic!("{other:?}"),
     }
 }

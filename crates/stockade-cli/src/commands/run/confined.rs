@@ -17,7 +17,12 @@ use crate::resolve::Place;
 
 use super::{overlay, plan_text};
 
-pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Exit, Failure> {
+pub(super) fn run(
+    args: &RunArgs,
+    place: &Place,
+    profile: &Profile,
+    store: Option<&Path>,
+) -> Result<Exit, Failure> {
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let spec = Spec {
         argv: args.command.clone(),
@@ -28,7 +33,7 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
     };
     let mut plan = ExecPlan::new(profile, &spec).map_err(plan_failure)?;
     let overlay = match &args.overlay {
-        Some(name) => Some(overlay::enter(name.as_deref(), place, &mut plan)?),
+        Some(name) => Some(overlay::enter(name.as_deref(), place, store, &mut plan)?),
         None => None,
     };
     if args.dry_run {

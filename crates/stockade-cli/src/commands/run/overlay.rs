@@ -1,6 +1,7 @@
 //! `run --overlay`: every change goes to a workspace's layers, and the host's tree stays as it is.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use stockade::ExecPlan;
 use stockade_rules::AbsPath;
@@ -15,6 +16,7 @@ use crate::resolve::Place;
 pub(super) fn enter(
     name: Option<&OsStr>,
     place: &Place,
+    store: Option<&Path>,
     plan: &mut ExecPlan,
 ) -> Result<Overlay, Failure> {
     if !plan.linux.own_namespaces {
@@ -30,7 +32,7 @@ pub(super) fn enter(
             .map_err(|error: stockade_workspace::NameError| Failure::new(Exit::Usage, error))?,
         None => WorkspaceName::for_directory(dir),
     };
-    let manager = ws::open(None).map_err(not_set_up)?;
+    let manager = ws::open(store.map(Path::to_owned)).map_err(not_set_up)?;
     let mut overlay = manager
         .overlay(&name, dir)
         .map_err(|error| not_set_up(ws::refused(error)))?;

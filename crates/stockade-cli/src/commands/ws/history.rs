@@ -11,7 +11,7 @@ use stockade_workspace::{
 
 use super::progress::Bar;
 use super::{Context, name, refused};
-use crate::args::ws::{CleanupArgs, CreateArgs, NameArgs, RestoreArgs, SnapshotArgs};
+use crate::args::ws::{CleanupArgs, CreateArgs, RestoreArgs, RmArgs, SnapshotArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, BAD, Format, GOOD};
@@ -127,17 +127,17 @@ pub(super) fn restore(context: &Context, args: &RestoreArgs) -> Result<Exit, Fai
     Ok(Exit::Success)
 }
 
-pub(super) fn remove(context: &Context, args: &NameArgs) -> Result<Exit, Failure> {
+pub(super) fn remove(context: &Context, args: &RmArgs) -> Result<Exit, Failure> {
     let name = name(&args.name)?;
+    if args.force && context.manager.show(&name).map_err(refused)?.is_alive() {
+        context.manager.terminate(&name).map_err(refused)?;
+    }
     context.manager.remove(&name).map_err(refused)?;
     tell_removed(context, vec![name.to_string()])
 }
 
 pub(super) fn cleanup(context: &Context, args: &CleanupArgs) -> Result<Exit, Failure> {
-    let removed = context
-        .manager
-        .cleanup(args.max_age, |state| !state.processes.is_empty())
-        .map_err(refused)?;
+    let removed = context.manager.cleanup(args.max_age).map_err(refused)?;
     tell_removed(context, removed.iter().map(ToString::to_string).collect())
 }
 
