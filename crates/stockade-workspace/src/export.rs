@@ -161,18 +161,20 @@ impl Exporter<'_> {
         let text = serde_json::to_vec_pretty(manifest)
             .map_err(io::Error::from)
             .trying("write", &path)?;
-        let mut header = Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
+        let mut first = header(&Meta {
+            mode: 0o644,
+            ..Meta::default()
+        });
+        first.set_size(text.len() as u64);
         self.archive
-            .append_data(&mut header, "manifest.json", &text[..])
+            .append_data(&mut first, "manifest.json", &text[..])
             .trying("write", &path)?;
         self.tree(&record.tree, b"")?;
         for (link, first) in std::mem::take(&mut self.later) {
-            let mut header = header(&Meta::default());
-            header.set_entry_type(EntryType::Link);
+            let mut second = header(&Meta::default());
+            second.set_entry_type(EntryType::Link);
             self.archive
-                .append_link(&mut header, inside(&link), inside(&first))
+                .append_link(&mut second, inside(&link), inside(&first))
                 .trying("write", &path)?;
         }
         let mut encoder = self

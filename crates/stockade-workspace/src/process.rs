@@ -26,6 +26,8 @@ pub struct Freezer {
 const CGROUPS: &str = "/sys/fs/cgroup";
 /// How long the kernel may take to freeze everybody.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the dead may take to leave.
+const LINGERING: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl Freezer {
@@ -80,9 +82,23 @@ impl Freezer {
         fs::write(&path, "0").trying("enter the control group", &path)
     }
 
-    /// Removes the group, if nobody is in it.
+    /// Has the calling process leave the group for the one above it.
+    pub fn leave(&self) {
+        if let Some(parent) = self.path.parent() {
+            let _ = fs::write(parent.join("cgroup.procs"), "0");
+        }
+    }
+
+    /// Removes the group, if nobody is in it. The dead leave it only when the kernel has finished
+    /// with them.
     pub fn remove(&self) {
-        let _ = fs::remove_dir(&self.path);
+        let since = Instant::now();
+        while let Err(error) = fs::remove_dir(&self.path) {
+            if error.kind() != std::io::ErrorKind::ResourceBusy || since.elapsed() > LINGERING {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     fn set(&self, frozen: bool) -> Result<(), Error> {

@@ -14,3 +14,4 @@ mod policy;
 mod run;
 mod tiers;
 mod transform;
+mod ws;

@@ -51,8 +51,9 @@ pub(super) fn run(context: &Context, args: WsRunArgs) -> Result<Exit, Failure> {
     if let Some(group) = &args.left_running
         && group != Path::new(NO_GROUP)
     {
-        // This process is in it still; whoever looks next removes it.
-        Freezer::at(group).remove();
+        let group = Freezer::at(group);
+        group.leave();
+        group.remove();
     }
     ended
 }
