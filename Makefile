@@ -9,6 +9,12 @@ STATIC  := $(ARCH)-unknown-linux-musl
 PROGRAM := target/$(STATIC)/release/stockade
 HELPER  := target/$(STATIC)/release/stockade-init
 
+# The grammars of the verifier are C without a C library: without musl-gcc the host's compiler will
+# do, as long as it does not put calls of glibc's own into them.
+STATIC_ := $(subst -,_,$(STATIC))
+export CC_$(STATIC_)     ?= $(shell command -v musl-gcc || echo cc)
+export CFLAGS_$(STATIC_) ?= -U_FORTIFY_SOURCE -fno-stack-protector
+
 PREFIX  ?= /usr/local
 DESTDIR ?=
 BINDIR   = $(DESTDIR)$(PREFIX)/bin
@@ -16,13 +22,15 @@ SHAREDIR = $(DESTDIR)$(PREFIX)/share
 LIBEXECDIR = $(DESTDIR)$(PREFIX)/libexec
 
 FUZZ_SECONDS ?= 60
+CORPORA ?=
 
-.PHONY: help lint test bench release install uninstall fuzz test-crowd
+.PHONY: help lint test bench detection release install uninstall fuzz test-crowd
 
 help:
 	@echo 'make lint     formatting, clippy, documentation, other targets'
 	@echo 'make test     installs what the tests need (as root), then runs all of them'
 	@echo 'make bench    start-up and planning, side by side with the alternatives'
+	@echo 'make detection  docs/detection.md from labelled text in CORPORA (a directory; not in the tree); the verifier on CORPUS files'
 	@echo 'make release  the static program and helper: $(PROGRAM)'
 	@echo 'make install  program, helper, manual and completions below PREFIX ($(PREFIX)), with DESTDIR'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) each; needs nightly and cargo-fuzz'
@@ -43,9 +51,15 @@ test-crowd:
 
 bench: release
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench startup
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench steady
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench workspace
 	$(CARGO) bench -p stockade --bench plan
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench verify
+
+detection:
+	scripts/detection "$(CORPORA)"
+	$(if $(CORPUS),$(CARGO) run --release -p stockade-verify --example detection -- $(CORPUS))
 
 release:
 	scripts/add-target $(STATIC)

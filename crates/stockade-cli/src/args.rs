@@ -2,6 +2,7 @@
 //! [`crate::resolve`] does that, so that every flag can be tested as a pure function of argv.
 
 mod policy;
+mod proxy;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -16,8 +17,13 @@ use clap::builder::Styles;
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use crate::commands::inspect::InspectArgs;
 pub(crate) use policy::PolicyArgs;
+pub(crate) use proxy::ProxyArgs;
 pub(crate) use run::RunArgs;
+
+#[cfg(feature = "verify")]
+use crate::commands::verify::VerifyArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -64,7 +70,11 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Explain(Box<ExplainArgs>),
     Policy(PolicyCommandArgs),
+    #[cfg(feature = "verify")]
+    Verify(Box<VerifyArgs>),
     Doctor(DoctorArgs),
+    Inspect(InspectArgs),
+    Proxy(Box<ProxyArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
     #[cfg(target_os = "linux")]

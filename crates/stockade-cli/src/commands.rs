@@ -3,9 +3,13 @@
 mod completions;
 mod doctor;
 mod explain;
+pub(crate) mod inspect;
 mod man;
 mod policy;
+mod proxy;
 mod run;
+#[cfg(feature = "verify")]
+pub(crate) mod verify;
 #[cfg(target_os = "linux")]
 mod ws;
 
@@ -24,8 +28,12 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
         Command::Policy(args) => policy::run(args.command),
+        Command::Proxy(args) => proxy::run(&args),
         Command::Run(args) => run::run(&args),
+        #[cfg(feature = "verify")]
+        Command::Verify(args) => verify::run(&args),
         #[cfg(target_os = "linux")]
         Command::Ws(args) => ws::run(args.0),
     }
@@ -59,13 +67,17 @@ impl Command {
             Self::Completions(args) => args.output,
             Self::Doctor(args) => args.output,
             Self::Explain(args) => args.output,
+            Self::Inspect(args) => args.output,
             Self::Man(args) => args.output,
             Self::Policy(args) => match &args.command {
                 PolicyCommand::Check(args) => args.output,
                 PolicyCommand::Schema(args) => args.output,
                 PolicyCommand::Show(args) => args.output,
             },
+            Self::Proxy(args) => args.output,
             Self::Run(args) => args.output,
+            #[cfg(feature = "verify")]
+            Self::Verify(args) => args.output,
             #[cfg(target_os = "linux")]
             Self::Ws(args) => return Format::of(args.0.json),
         };

@@ -17,6 +17,8 @@ use std::process::ExitCode;
 static HEAP: stockade_linux::Arena = stockade_linux::Arena::new();
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    HEAP.prepare();
     // Before anything else: as a helper this program must stay small, fast and single-threaded.
     #[cfg(target_os = "linux")]
     if stockade_linux::helper::is_requested() {

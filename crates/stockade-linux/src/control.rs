@@ -24,6 +24,8 @@ pub(crate) enum Report {
     Exited(i32),
     /// A step failed; nothing of the command has run.
     Failed(Failure),
+    /// Sockets that the launcher answers on; it may take several messages to send all.
+    Sockets(Vec<OwnedFd>),
     /// The command was executed.
     Started,
     /// The command was stopped, as by Ctrl-Z.
@@ -45,17 +47,29 @@ const TERMINAL: u8 = 4;
 const USED: u8 = 5;
 const DENIED: u8 = 6;
 const STOPPED: u8 = 7;
+const SOCKETS: u8 = 8;
+
+/// The kernel takes at most 253 descriptors in one message (`SCM_MAX_FD`).
+const DESCRIPTORS: usize = 64;
 
 /// From the launcher to pid 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Request {
+    /// The sockets are being answered on: the command may run.
+    Proceed,
     /// Pass this signal on to the command.
     Signal(i32),
 }
 
+/// No signal has this number.
+const PROCEED: i32 = 0;
+
 impl Request {
     pub(crate) fn send(self, socket: BorrowedFd<'_>) -> io::Result<()> {
-        let Self::Signal(number) = self;
+        let number = match self {
+            Self::Proceed => PROCEED,
+            Self::Signal(number) => number,
+        };
         rustix::net::send(socket, &number.to_ne_bytes(), SendFlags::NOSIGNAL)?;
         Ok(())
     }
@@ -64,7 +78,12 @@ impl Request {
     pub(crate) fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Self>> {
         let mut number = [0; 4];
         let (length, _) = rustix::net::recv(socket, &mut number, RecvFlags::empty())?;
-        Ok((length == number.len()).then(|| Self::Signal(i32::from_ne_bytes(number))))
+        Ok(
+            (length == number.len()).then(|| match i32::from_ne_bytes(number) {
+                PROCEED => Self::Proceed,
+                signal => Self::Signal(signal),
+            }),
+        )
     }
 }
 
@@ -74,7 +93,7 @@ const MAX_MESSAGE: usize = 8192;
 impl Report {
     pub(crate) fn send(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let mut message = Vec::with_capacity(32);
-        let mut fd = None;
+        let mut fds: Vec<BorrowedFd<'_>> = Vec::new();
         match self {
             Self::Denied(denial) => {
                 message.push(DENIED);
@@ -88,11 +107,18 @@ impl Report {
                 message.push(FAILED);
                 failure.encode(&mut message);
             }
+            Self::Sockets(sockets) => {
+                for part in sockets.chunks(DESCRIPTORS) {
+                    let part: Vec<_> = part.iter().map(AsFd::as_fd).collect();
+                    transmit(socket, &[SOCKETS], &part)?;
+                }
+                return Ok(());
+            }
             Self::Started => message.push(STARTED),
             Self::Stopped => message.push(STOPPED),
             Self::Terminal(terminal) => {
                 message.push(TERMINAL);
-                fd = Some([terminal.as_fd()]);
+                fds.push(terminal.as_fd());
             }
             Self::Used {
                 user_micros,
@@ -105,24 +131,13 @@ impl Report {
                 }
             }
         }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        if let Some(fd) = &fd {
-            ancillary.push(SendAncillaryMessage::ScmRights(fd));
-        }
-        sendmsg(
-            socket,
-            &[IoSlice::new(&message)],
-            &mut ancillary,
-            SendFlags::NOSIGNAL,
-        )?;
-        Ok(())
+        transmit(socket, &message, &fds)
     }
 
     /// Waits for the next message; none when the helper is gone.
     pub(crate) fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Self>> {
         let mut buffer = [0; MAX_MESSAGE];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let received = recvmsg(
             socket,
@@ -138,24 +153,27 @@ impl Report {
         if length == 0 {
             return Ok(None);
         }
-        let mut fds = ancillary.drain().filter_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
-            _ => None,
-        });
-        Self::decode(&buffer[..length], fds.next())
+        let mut fds = Vec::new();
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(some) = message {
+                fds.extend(some);
+            }
+        }
+        Self::decode(&buffer[..length], fds)
             .map(Some)
             .ok_or_else(|| io::Error::other("the helper sent a message nobody knows"))
     }
 
-    fn decode(message: &[u8], fd: Option<OwnedFd>) -> Option<Self> {
+    fn decode(message: &[u8], mut fds: Vec<OwnedFd>) -> Option<Self> {
         let (tag, mut rest) = message.split_first()?;
         Some(match *tag {
             DENIED => Self::Denied(decode_denial(rest)?),
             EXITED => Self::Exited(i32::from_ne_bytes(take(&mut rest)?)),
             FAILED => Self::Failed(Failure::decode(rest)?),
+            SOCKETS => Self::Sockets(fds),
             STARTED => Self::Started,
             STOPPED => Self::Stopped,
-            TERMINAL => Self::Terminal(fd?),
+            TERMINAL => Self::Terminal(fds.pop()?),
             USED => Self::Used {
                 user_micros: u64::from_ne_bytes(take(&mut rest)?),
                 system_micros: u64::from_ne_bytes(take(&mut rest)?),
@@ -164,6 +182,17 @@ impl Report {
             _ => return None,
         })
     }
+}
+
+fn transmit(socket: BorrowedFd<'_>, message: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(fds));
+    }
+    let message = [IoSlice::new(message)];
+    sendmsg(socket, &message, &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
 }
 
 const NO_RULE: u32 = u32::MAX;

@@ -26,6 +26,7 @@ mod limits;
 mod mediator;
 mod mounts;
 mod namespaces;
+mod network;
 pub mod plan;
 pub mod probe;
 pub mod seccomp;

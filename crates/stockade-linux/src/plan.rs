@@ -5,6 +5,7 @@
 //! changed by anyone after it was made.
 
 use std::ffi::{CString, OsStr, OsString};
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub struct LinuxPlan {
     pub scratch: Vec<AbsPath>,
     /// Whether the sandbox has a network namespace of its own, with only a loopback.
     pub own_network: bool,
+    /// What the launcher answers on in that network.
+    pub network: Option<Network>,
     /// What the root directory is to begin with.
     pub root: Root,
     /// What lies where in the sandbox's file-system view; parents before children.
@@ -48,6 +51,39 @@ pub struct LinuxPlan {
     pub keep_descriptors: Vec<i32>,
     /// Whether the command gets a terminal of its own, relayed by the launcher.
     pub terminal: bool,
+}
+
+/// Sockets that are made in the sandbox's network and handed to the launcher.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Network {
+    /// Whether every address there is leads back into the sandbox.
+    pub answer_everywhere: bool,
+    /// Addresses that the loopback then has.
+    pub addresses: Vec<IpAddr>,
+    /// The sockets; the launcher gets them in this order.
+    pub sockets: Vec<Socket>,
+    /// Whether the launcher also gets a line on which it can ask for sockets to connect with.
+    pub connector: bool,
+}
+
+/// A socket that is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Socket {
+    /// What it carries.
+    pub kind: SocketKind,
+    /// Where; `[::]` is every address of both families.
+    pub address: SocketAddr,
+}
+
+/// What a socket carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "the helper must handle every kind")]
+pub enum SocketKind {
+    /// UDP.
+    Datagram,
+    /// TCP; the socket listens.
+    Stream,
 }
 
 /// What to execute.
@@ -197,8 +233,27 @@ pub struct Mediation {
     /// Whether what `/proc` says about processes outside is withheld. Needs a Landlock scope, by
     /// which they are told apart.
     pub hide_processes: bool,
+    /// Where a proxy of the launcher answers, if it does.
+    pub inet: Option<Inet>,
     /// Files that are git's configuration: protected, but judged by key when git replaces them.
     pub git_configs: Vec<PathGlob>,
+}
+
+impl Network {
+    /// How many descriptors the launcher gets.
+    pub(crate) fn count(&self) -> usize {
+        self.sockets.len() + usize::from(self.connector)
+    }
+}
+
+/// Where in the sandbox's network a proxy of the launcher answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inet {
+    /// The ports.
+    pub ports: Vec<u16>,
+    /// The addresses for which it does something, as networks with the lengths of their prefixes;
+    /// it would turn all others down.
+    pub networks: Vec<(IpAddr, u8)>,
 }
 
 /// Bytes without NUL: an argument or an environment entry. Text in JSON where it is UTF-8.

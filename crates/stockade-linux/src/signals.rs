@@ -2,6 +2,9 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::sys;
 
@@ -25,6 +28,18 @@ impl Signals {
     /// If it can't be read.
     pub fn next(&self) -> io::Result<Option<i32>> {
         sys::signal::next(self.0.as_fd())
+    }
+
+    /// Waits for a caught signal; none if there is none in this time.
+    ///
+    /// # Errors
+    /// If it can't be read.
+    pub fn next_within(&self, time: Duration) -> io::Result<Option<i32>> {
+        let time = Timespec::try_from(time).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&time)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => self.next(),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

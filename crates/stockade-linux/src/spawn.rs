@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::control::{Report, Request};
 use crate::helper;
 use crate::mediator::Denial;
-use crate::plan::LinuxPlan;
+use crate::plan::{LinuxPlan, Network};
 use crate::stage::{Failure, Stage};
 use crate::sys;
 use crate::sys::process::Fork;
@@ -35,6 +35,8 @@ pub struct Running {
     stopped: bool,
     /// Whether the helper is pid 1 itself.
     direct: bool,
+    /// Sockets in the sandbox's network, as they arrive.
+    sockets: Vec<OwnedFd>,
 }
 
 /// How a sandbox ended.
@@ -74,6 +76,8 @@ pub enum SpawnError {
     Fork(io::Error),
     /// The helper ended without a word.
     Lost,
+    /// Nobody answers on the sockets in the sandbox's network.
+    Network(io::Error),
     /// A step failed in the helper.
     Stage {
         /// Which step.
@@ -111,6 +115,9 @@ pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
 
 /// Starts the command of `plan` in its sandbox and waits until it was executed.
 ///
+/// `attach` gets the sockets of the plan's network, if it has any, before the command runs; if it
+/// fails, the command does not run.
+///
 /// `kept` are the descriptors that the command is to have besides the standard three, with their
 /// numbers there, which the plan lists too.
 ///
@@ -121,6 +128,7 @@ pub fn spawn(
     builder: Builder<'_>,
     standard: [BorrowedFd<'_>; 3],
     kept: &[(BorrowedFd<'_>, i32)],
+    attach: &mut dyn FnMut(Vec<OwnedFd>) -> io::Result<()>,
 ) -> Result<Running, SpawnError> {
     let (control, helper_control) = rustix::net::socketpair(
         AddressFamily::UNIX,
@@ -156,9 +164,11 @@ pub fn spawn(
         denials: Vec::new(),
         stopped: false,
         direct: matches!(builder, Builder::Copy) && is_alone(plan),
+        sockets: Vec::new(),
     };
     drop((helper_control, helper_life));
-    running.await_start()?;
+    let expected = plan.network.as_ref().map(Network::count);
+    running.await_start(expected, attach)?;
     Ok(running)
 }
 
@@ -287,7 +297,7 @@ impl Running {
                     peak_kib,
                 };
             }
-            Some(Report::Failed(_) | Report::Started) => {}
+            Some(Report::Failed(_) | Report::Sockets(_) | Report::Started) => {}
             Some(Report::Stopped) => self.stopped = true,
             Some(Report::Terminal(terminal)) => self.terminal = Some(terminal),
             None => return Ok(false),
@@ -323,11 +333,24 @@ impl Running {
         Request::Signal(signal).send(self.control.as_fd())
     }
 
-    fn await_start(&mut self) -> Result<(), SpawnError> {
+    fn await_start(
+        &mut self,
+        expected: Option<usize>,
+        attach: &mut dyn FnMut(Vec<OwnedFd>) -> io::Result<()>,
+    ) -> Result<(), SpawnError> {
         loop {
             match Report::receive(self.control.as_fd()).map_err(SpawnError::Channels)? {
                 Some(Report::Started) => return Ok(()),
                 Some(Report::Terminal(terminal)) => self.terminal = Some(terminal),
+                Some(Report::Sockets(some)) => {
+                    self.sockets.extend(some);
+                    if Some(self.sockets.len()) == expected {
+                        attach(std::mem::take(&mut self.sockets)).map_err(SpawnError::Network)?;
+                        Request::Proceed
+                            .send(self.control.as_fd())
+                            .map_err(SpawnError::Channels)?;
+                    }
+                }
                 Some(Report::Failed(failure)) => {
                     // Its last steps leave nothing behind; they are worth waiting for.
                     while let Ok(true) = self.hear() {}
@@ -394,6 +417,7 @@ impl fmt::Display for SpawnError {
             }
             Self::Fork(_) => write!(f, "could not make a process"),
             Self::Lost => write!(f, "the helper ended without a word"),
+            Self::Network(_) => write!(f, "nobody answers in the sandbox's network"),
             Self::Stage {
                 stage,
                 subject: Some(subject),
@@ -416,6 +440,7 @@ impl std::error::Error for SpawnError {
             Self::Channels(source)
             | Self::Fork(source)
             | Self::Helper { source, .. }
+            | Self::Network(source)
             | Self::Stage { source, .. } => Some(source),
             Self::Lost => None,
         }

@@ -100,6 +100,12 @@ stages! {
     Find = 36 => "find the command",
     /// The run's own directory for temporary files.
     Scratch = 37 => "make the directory for temporary files",
+    /// A route.
+    Route = 38 => "make every address lead back into the sandbox",
+    /// A socket for the launcher.
+    Listen = 39 => "listen in the sandbox's network on",
+    /// The launcher's proxy.
+    AwaitProxy = 40 => "wait for the proxy",
     /// A copy-on-write view.
     OverlayMount = 60 => "mount a copy-on-write view",
 }

@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use stockade::{Ending, Files, Finished, PlanError, RunError, Sandbox, SandboxManager, helper};
 use stockade_linux::{SpawnError, Stage, inherited_descriptor};
@@ -19,6 +20,7 @@ use stockade_policy::profile::{
     self, BasePolicy, Flags, NetworkMode, Profile, ProfileError, Sources, parse_duration,
 };
 use stockade_policy::{AbsPath, CommandSpec, SandboxPolicy, Surroundings};
+use stockade_proxy::SandboxProxy;
 
 use crate::flag::{Base, Flag, Net};
 use crate::runner::DriverCase;
@@ -108,7 +110,9 @@ fn drive(file: &OsString, command: &[OsString]) -> Result<ExitCode, Refusal> {
     });
     let report = report.transpose()?;
     let counts_output = profile.limits.output().is_some();
-    let mut command = Sandbox::new(profile, SELF).command(program).args(arguments);
+    let network = Arc::new(SandboxProxy::default());
+    let sandbox = Sandbox::new(profile, SELF).network(network);
+    let mut command = sandbox.command(program).args(arguments);
     for number in wishes.pass {
         let fd = inherited_descriptor(number).map_err(|error| usage(&error))?;
         command = command.pass_fd(fd, number);
@@ -210,8 +214,8 @@ impl Wishes {
             Flag::Block(host) => flags.block.push(read(&host, HostPattern::parse_block)?),
             Flag::Resolve(pin) => flags.resolve.push(read(&pin, str::parse)?),
             Flag::Unix(path) => flags.unix.push(path.into()),
-            Flag::HostPort(port) => flags.host_port.push(port),
-            Flag::Expose(port) => flags.expose.push(port),
+            Flag::HostPort(port) => flags.host_port.push(read(&port, str::parse)?),
+            Flag::Expose(port) => flags.expose.push(read(&port, str::parse)?),
             Flag::Device(path) => flags.device.push(path.into()),
             Flag::Env(pair) => flags.env.push(pair.into()),
             Flag::KeepEnv(name) => flags.keep_env.push(name.into()),

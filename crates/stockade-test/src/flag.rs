@@ -49,9 +49,9 @@ pub enum Flag {
     /// `--unix PATH`
     Unix(String),
     /// `--host-port PORT`
-    HostPort(u16),
+    HostPort(String),
     /// `--expose PORT`
-    Expose(u16),
+    Expose(String),
     /// `--device PATH`
     Device(String),
     /// `--env K=V`
@@ -153,8 +153,8 @@ impl Flag {
             Self::Block(host) => with("--block", host),
             Self::Resolve(pin) => with("--resolve", pin),
             Self::Unix(path) => with("--unix", path),
-            Self::HostPort(port) => with("--host-port", &port.to_string()),
-            Self::Expose(port) => with("--expose", &port.to_string()),
+            Self::HostPort(port) => with("--host-port", port),
+            Self::Expose(port) => with("--expose", port),
             Self::Device(path) => with("--device", path),
             Self::Env(pair) => with("--env", pair),
             Self::KeepEnv(name) => with("--keep-env", name),
@@ -191,6 +191,11 @@ impl Flag {
             Self::Device(path) => Self::Device(text(path)),
             Self::Env(pair) => Self::Env(text(pair)),
             Self::Report(file) => Self::Report(text(file)),
+            Self::Allow(host) => Self::Allow(text(host)),
+            Self::Block(host) => Self::Block(text(host)),
+            Self::Resolve(pin) => Self::Resolve(text(pin)),
+            Self::HostPort(port) => Self::HostPort(text(port)),
+            Self::Expose(port) => Self::Expose(text(port)),
             other => other.clone(),
         }
     }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::mem::MaybeUninit;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use rustix::fs::inotify;
@@ -34,8 +34,13 @@ pub enum HostSide {
     Abstract(&'static str),
     /// A TCP listener on every address; defines `@PORT@`.
     Tcp,
+    /// A TCP port of loopback that nobody has; defines `@FREE@`.
+    FreePort,
     /// A UDP socket on every address; defines `@UDPPORT@`.
     Udp,
+    /// Hosts on loopback: HTTP, HTTPS and an echo; defines `@HTTP@`, `@HTTPS@` and `@ECHO@`, and
+    /// hears every request.
+    Web,
     /// A process of the actor that waits to be killed; defines `@PID@`.
     Process,
     /// A watch for directories being opened or listed.
@@ -48,6 +53,8 @@ pub enum HostSide {
 pub enum Waiting {
     /// A stream listener.
     Stream(UnixListener),
+    /// Nothing that could be heard.
+    Nothing,
     /// A datagram socket.
     Datagram(UnixDatagram),
     /// A TCP listener.
@@ -56,6 +63,8 @@ pub enum Waiting {
     Udp(UdpSocket),
     /// A process.
     Process(Child),
+    /// Hosts in a process of their own, and what they print.
+    Web(Child, BufReader<ChildStdout>),
     /// An inotify descriptor.
     Watch(OwnedFd),
 }
@@ -95,6 +104,12 @@ impl HostSide {
                 world.define("PORT", port.to_string());
                 Waiting::Tcp(listener)
             }
+            Self::FreePort => {
+                let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(told)?;
+                let port = listener.local_addr().map_err(told)?.port();
+                world.define("FREE", port.to_string());
+                Waiting::Nothing
+            }
             Self::Udp => {
                 let socket = UdpSocket::bind(("0.0.0.0", 0)).map_err(told)?;
                 socket.set_nonblocking(true).map_err(told)?;
@@ -109,6 +124,10 @@ impl HostSide {
                 let child = command.spawn().map_err(told)?;
                 world.define("PID", child.id().to_string());
                 Waiting::Process(child)
+            }
+            Self::Web => {
+                let (child, output) = start_web(world).map_err(told)?;
+                Waiting::Web(child, output)
             }
             Self::Watch(dir) => {
                 let fd = inotify::init(inotify::CreateFlags::NONBLOCK)
@@ -161,6 +180,12 @@ impl Waiting {
                 let _ = child.kill();
                 let _ = child.wait();
             }
+            Self::Nothing => {}
+            Self::Web(mut child, mut output) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                let _ = output.read_to_string(&mut heard);
+            }
             Self::Watch(fd) => {
                 let mut buffer = [MaybeUninit::uninit(); 4096];
                 let mut reader = inotify::Reader::new(&fd, &mut buffer);
@@ -171,6 +196,33 @@ impl Waiting {
             }
         }
         heard
+    }
+}
+
+/// The program of the hosts.
+const WEB: &str = include_str!("python/web.py");
+
+fn start_web(world: &mut World) -> std::io::Result<(Child, BufReader<ChildStdout>)> {
+    let mut child = Command::new("python3")
+        .args(["-c", WEB])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    let output = child.stdout.take();
+    let mut output = BufReader::new(output.ok_or(std::io::ErrorKind::BrokenPipe)?);
+    loop {
+        let mut line = String::new();
+        if output.read_line(&mut line)? == 0 {
+            let _ = child.kill();
+            return Err(std::io::Error::other("the hosts did not start"));
+        }
+        match line.trim().split_once(' ') {
+            Some(("HTTP", port)) => world.define("HTTP", port.to_owned()),
+            Some(("HTTPS", port)) => world.define("HTTPS", port.to_owned()),
+            Some(("ECHO", port)) => world.define("ECHO", port.to_owned()),
+            _ => return Ok((child, output)),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,8 @@ pub(crate) struct Host {
     pub(crate) root: bool,
     /// Where control groups can be made, and what they limit.
     pub(crate) controllers: Vec<Controller>,
+    /// Where the host's own programs look for a resolver.
+    pub(crate) resolvers: Vec<IpAddr>,
 }
 
 /// What a path leads to.
@@ -52,6 +55,9 @@ pub(crate) enum Kind {
     File,
 }
 
+/// The C library reads no more (`MAXNS`).
+const MAX_RESOLVERS: usize = 3;
+
 impl Host {
     /// What this kernel and user are; paths are looked at when they are asked for.
     pub(crate) fn look() -> Self {
@@ -60,7 +66,19 @@ impl Host {
             landlock: stockade_linux::probe::landlock_abi().unwrap_or(0),
             root: rustix::process::geteuid().is_root(),
             controllers: Vec::new(),
+            resolvers: Vec::new(),
         }
+    }
+
+    /// Looks for the resolvers that programs inside will ask, as `resolv.conf(5)` has it; only
+    /// runs with a list of hosts pay for it.
+    pub(crate) fn look_for_resolvers(&mut self) {
+        let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+        let named = text.lines().filter_map(|line| {
+            let address = line.trim().strip_prefix("nameserver")?;
+            address.trim().parse().ok()
+        });
+        self.resolvers = named.take(MAX_RESOLVERS).collect();
     }
 
     /// Looks for places to make control groups in; only runs with such limits pay for it.

@@ -26,6 +26,8 @@ mod host;
 mod lower;
 mod manager;
 #[cfg(target_os = "linux")]
+pub mod network;
+#[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
 mod report;
@@ -61,7 +63,7 @@ pub use sandbox::{Child, Command, Finished, Output, RunError, Sandbox, Stdio};
 pub use stockade_linux::helper;
 pub use stockade_policy as policy;
 #[cfg(target_os = "linux")]
-pub use supervise::{Foreground, run_in_foreground};
+pub use supervise::{Foreground, Stream, Tap, run_in_foreground};
 
 /// The library example of the README must compile.
 #[cfg(all(doctest, target_os = "linux"))]

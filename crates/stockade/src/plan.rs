@@ -11,6 +11,7 @@ use stockade_rules::AbsPath;
 
 use crate::host::Host;
 use crate::lower;
+use crate::network::NetworkOrder;
 use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
 use crate::tier;
@@ -47,6 +48,9 @@ pub struct ExecPlan {
     pub wall_time: Option<Duration>,
     /// After how many bytes of output the run is ended.
     pub output: Option<u64>,
+    /// What is to be answered in the sandbox's network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkOrder>,
     /// What the helper will carry out.
     pub linux: LinuxPlan,
 }
@@ -79,10 +83,10 @@ pub enum PlanError {
         level: stockade_policy::profile::Level,
     },
     /// The network rules can't be enforced.
-    #[error("a list of allowed hosts can't be enforced: this build has no egress proxy")]
+    #[error("a list of allowed hosts can't be enforced without a network namespace")]
     Allowlist,
     /// A single port can't be forwarded.
-    #[error("`{0}` can't be forwarded: this build has no egress proxy")]
+    #[error("port {0} can't be forwarded without a network namespace")]
     Port(u16),
     /// The working directory is not visible inside.
     #[error("the working directory `{0}` can't be read under this policy")]
@@ -218,6 +222,9 @@ impl ExecPlan {
         let mut host = Host::look();
         if lower::limits::wants_cgroup(profile) {
             host.look_for_cgroups();
+        }
+        if lower::network::is_proxied(profile) {
+            host.look_for_resolvers();
         }
         lower::lower(profile, spec, &host, tier)
     }

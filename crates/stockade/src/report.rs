@@ -1,14 +1,19 @@
 //! The enforcement report: what was asked for, what held it, what was refused, how it ended.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use serde::Serialize;
 use stockade_linux::{Denial, Operation, Usage};
+use stockade_policy::host::decide_network;
 use stockade_policy::profile::{Backend, Clause};
 use stockade_rules::{AbsPath, Grant, Kind};
 
+use crate::network::{NetworkGuard, NetworkRecord};
 use crate::plan::ExecPlan;
 
 /// What one run enforced and how it ended.
@@ -27,6 +32,8 @@ pub struct Report {
     pub env_removed: Vec<String>,
     /// What was refused.
     pub denials: Vec<DenialRecord>,
+    /// Who was asked for on the network, and what was decided.
+    pub network: Vec<NetworkRecord>,
     /// What was used.
     pub usage: UsageReport,
     /// How it ended.
@@ -71,6 +78,12 @@ pub struct DenialRecord {
     pub operation: Operation,
     /// On what: the absolute real path.
     pub path: PathBuf,
+    /// Which host, for connections to one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// On which port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// The rule that decided.
     pub rule: String,
     /// Who stated that rule.
@@ -153,6 +166,31 @@ impl fmt::Display for Enforcement {
     }
 }
 
+/// What there was in the sandbox's network.
+#[derive(Debug, Default)]
+pub(crate) struct NetworkOutcome {
+    records: Vec<NetworkRecord>,
+    /// What the addresses of the mediator's denials stand for.
+    names: HashMap<IpAddr, String>,
+}
+
+impl NetworkOutcome {
+    pub(crate) fn new(guard: Box<dyn NetworkGuard>, denials: &[Denial]) -> Self {
+        let reached = denials
+            .iter()
+            .filter(|denial| denial.operation == Operation::Reach);
+        let addresses = reached.filter_map(|denial| {
+            let place: SocketAddr = denial.path.to_str()?.parse().ok()?;
+            Some((place.ip(), guard.name_of(place.ip())?))
+        });
+        let names = addresses.collect();
+        Self {
+            records: guard.finish(),
+            names,
+        }
+    }
+}
+
 /// The version of the report's shape.
 const SCHEMA: u32 = 1;
 
@@ -163,6 +201,7 @@ impl Report {
         usage: Usage,
         wall: Duration,
         ending: Ending,
+        network: NetworkOutcome,
     ) -> Self {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         Self {
@@ -175,10 +214,8 @@ impl Report {
                 .map_or(0, |landlock| landlock.abi),
             enforcement: plan.enforcement.clone(),
             env_removed: plan.env_removed.clone(),
-            denials: denials
-                .iter()
-                .map(|denial| DenialRecord::new(plan, denial))
-                .collect(),
+            denials: denial_records(plan, denials, &network),
+            network: network.records,
             usage: UsageReport {
                 wall_micros: micros(wall),
                 cpu_micros: usage.user_micros.saturating_add(usage.system_micros),
@@ -190,7 +227,69 @@ impl Report {
     }
 }
 
+/// What was refused by the mediator and by whoever answers in the network.
+fn denial_records(
+    plan: &ExecPlan,
+    denials: &[Denial],
+    network: &NetworkOutcome,
+) -> Vec<DenialRecord> {
+    let refused = network.records.iter().filter(|record| !record.allowed);
+    let mut records: Vec<DenialRecord> = refused.map(DenialRecord::of_network).collect();
+    for denial in denials {
+        if denial.operation != Operation::Reach {
+            records.push(DenialRecord::new(plan, denial));
+        } else if let Some(record) = DenialRecord::of_reach(plan, denial, network)
+            // A name has an address of each family, and clients try both.
+            && !records.iter().any(|known| known.path == record.path)
+        {
+            records.push(record);
+        }
+    }
+    records
+}
+
 impl DenialRecord {
+    /// What the proxy refused; it does not know which process asked.
+    fn of_network(record: &NetworkRecord) -> Self {
+        let place = match record.port {
+            0 => record.host.clone(),
+            port => format!("{}:{port}", record.host),
+        };
+        Self {
+            operation: Operation::Reach,
+            path: place.into(),
+            host: Some(record.host.clone()),
+            port: (record.port != 0).then_some(record.port),
+            rule: record.rule.clone().unwrap_or_else(|| record.reason.clone()),
+            origin: None,
+            grant: record.grant.clone().unwrap_or_default(),
+            errno: Errno::CONNREFUSED.raw_os_error(),
+            pid: 0,
+            argv0: PathBuf::new(),
+        }
+    }
+
+    /// What the mediator refused: an address, which may stand for a name.
+    fn of_reach(plan: &ExecPlan, denial: &Denial, network: &NetworkOutcome) -> Option<Self> {
+        let place: SocketAddr = denial.path.to_str()?.parse().ok()?;
+        let name = network.names.get(&place.ip());
+        let host = name.cloned().unwrap_or_else(|| place.ip().to_string());
+        let rules = &plan.network.as_ref()?.rules;
+        let decision = decide_network(rules, &host, place.port());
+        Some(Self {
+            operation: denial.operation,
+            path: format!("{host}:{}", place.port()).into(),
+            host: Some(host),
+            port: Some(place.port()),
+            rule: decision.rule.unwrap_or_else(|| decision.reason.to_string()),
+            origin: None,
+            grant: decision.grant.unwrap_or_default(),
+            errno: denial.errno,
+            pid: denial.pid,
+            argv0: denial.program.clone(),
+        })
+    }
+
     fn new(plan: &ExecPlan, denial: &Denial) -> Self {
         let rules = plan
             .linux
@@ -201,6 +300,8 @@ impl DenialRecord {
         Self {
             operation: denial.operation,
             path: denial.path.clone(),
+            host: None,
+            port: None,
             rule: rule.map_or_else(|| NOTHING_GRANTS_IT.to_owned(), ToString::to_string),
             origin: rule.map(|rule| rule.origin.to_string()),
             grant: grant(plan, denial),

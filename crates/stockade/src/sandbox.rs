@@ -10,14 +10,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stockade_linux::{Builder, Running, SpawnError};
 use stockade_policy::profile::Profile;
 
+use crate::network::{NetworkGuard, NetworkService};
 use crate::plan::{ExecPlan, PlanError, Spec};
-use crate::report::{Ending, Report};
+use crate::report::{Ending, NetworkOutcome, Report};
 
 pub use output::Output;
 pub use stdio::Stdio;
@@ -39,6 +41,7 @@ pub use stdio::Stdio;
 pub struct Sandbox {
     profile: Profile,
     helper: PathBuf,
+    network: Option<Arc<dyn NetworkService>>,
 }
 
 /// A command to be started in a sandbox.
@@ -57,6 +60,7 @@ pub struct Command {
 pub struct Child {
     plan: ExecPlan,
     running: Running,
+    network: Option<Box<dyn NetworkGuard>>,
     started: Instant,
     ended_by: Option<Ending>,
     /// The other end of the command's standard input, if it was [`Stdio::Piped`].
@@ -91,6 +95,9 @@ pub enum RunError {
     /// climbed.
     #[error("descriptor {0} is a directory and can't be passed on")]
     Directory(i32),
+    /// The policy needs somebody who answers in the sandbox's network.
+    #[error("the policy lists hosts or forwards ports, and no network service was given")]
+    NoNetworkService,
     /// Pipes or waiting failed.
     #[error("could not {act}")]
     Io {
@@ -110,7 +117,16 @@ impl Sandbox {
         Self {
             profile,
             helper: helper.into(),
+            network: None,
         }
+    }
+
+    /// Who answers in the sandbox's network; needed where the policy lists hosts or forwards
+    /// ports.
+    #[must_use]
+    pub fn network(mut self, service: Arc<dyn NetworkService>) -> Self {
+        self.network = Some(service);
+        self
     }
 
     /// A command to start; a program without a slash is looked up inside.
@@ -234,9 +250,10 @@ impl Command {
             .map(|(fd, number)| (fd.as_fd(), *number))
             .collect();
         let builder = Builder::Program(&self.sandbox.helper);
-        let mut child = match Child::start(plan, builder, standard, &kept) {
+        let service = self.sandbox.network.as_deref();
+        let mut child = match Child::start(plan, builder, standard, &kept, service) {
             Err(RunError::Spawn(error)) => match ExecPlan::instead(profile, &spec, &error)? {
-                Some(plan) => Child::start(plan, builder, standard, &kept)?,
+                Some(plan) => Child::start(plan, builder, standard, &kept, service)?,
                 None => return Err(error.into()),
             },
             started => started?,
@@ -271,6 +288,7 @@ impl Child {
         builder: Builder<'_>,
         standard: [BorrowedFd<'_>; 3],
         kept: &[(BorrowedFd<'_>, i32)],
+        service: Option<&dyn NetworkService>,
     ) -> Result<Self, RunError> {
         let null = stdio::open_null()?;
         let mut plan = plan;
@@ -286,10 +304,23 @@ impl Child {
         if let Some((_, number)) = kept.iter().find(|(fd, _)| stdio::is_directory(*fd)) {
             return Err(RunError::Directory(*number));
         }
-        let running = stockade_linux::spawn(&plan.linux, builder, standard, kept)?;
+        let order = match (&plan.network, service) {
+            (None, _) => None,
+            (Some(order), Some(service)) => Some((order, service)),
+            (Some(_), None) => return Err(RunError::NoNetworkService),
+        };
+        let mut network = None;
+        let mut attach = |sockets| {
+            if let Some((order, service)) = order {
+                network = Some(service.serve(order, sockets)?);
+            }
+            Ok(())
+        };
+        let running = stockade_linux::spawn(&plan.linux, builder, standard, kept, &mut attach)?;
         Ok(Self {
             plan,
             running,
+            network,
             started: Instant::now(),
             ended_by: None,
             stdin: None,
@@ -385,12 +416,16 @@ impl Child {
             (None, None) => Ending::Killed,
         };
         let wall = self.started.elapsed();
+        let denials = self.running.denials();
+        let network = self.network.take();
+        let network = network.map(|guard| NetworkOutcome::new(guard, denials));
         let report = Report::new(
             &self.plan,
             self.running.denials(),
             outcome.usage,
             wall,
             ending,
+            network.unwrap_or_default(),
         );
         Ok(Finished { status, report })
     }

@@ -3,12 +3,15 @@
 mod relay;
 mod terminal;
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use stockade_linux::{Builder, Signals};
 
+use crate::network::NetworkService;
 use crate::plan::ExecPlan;
 use crate::report::Ending;
 use crate::sandbox::{Child, Finished, RunError, timespec};
@@ -17,11 +20,45 @@ use self::relay::Relays;
 use self::terminal::Screen;
 
 /// What the launcher of a foreground command passes on.
-#[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
-pub struct Foreground {
+pub struct Foreground<'a> {
     /// Descriptors that the command keeps, with their numbers there.
     pub keep: Vec<(OwnedFd, i32)>,
+    /// Who answers in the sandbox's network.
+    pub network: Option<Arc<dyn NetworkService>>,
+    /// Who is shown what the command prints.
+    pub tap: Option<&'a dyn Tap>,
+}
+
+/// Sees what the command prints.
+///
+/// It is called after the bytes were passed on, so it neither delays nor changes them; but while it
+/// works nothing more is passed on.
+pub trait Tap {
+    /// These bytes went out on this stream. They are cut wherever they happened to arrive.
+    fn passed(&self, stream: Stream, bytes: &[u8]);
+}
+
+/// Where output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "a process has these")]
+pub enum Stream {
+    /// Standard error.
+    Stderr,
+    /// Standard output.
+    Stdout,
+    /// The command's own terminal, which shows both.
+    Terminal,
+}
+
+impl fmt::Debug for Foreground<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Foreground")
+            .field("keep", &self.keep)
+            .field("network", &self.network)
+            .field("tap", &self.tap.is_some())
+            .finish()
+    }
 }
 
 /// Signals that are the command's to handle.
@@ -53,7 +90,7 @@ mod signal {
 ///
 /// # Errors
 /// If the command could not be started or waited for.
-pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground) -> Result<Finished, RunError> {
+pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground<'_>) -> Result<Finished, RunError> {
     let caught: Vec<i32> = FORWARDED
         .iter()
         .copied()
@@ -62,7 +99,11 @@ pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground) -> Result<Finished
     let signals = Signals::catch(&caught).map_err(io_error("catch signals"))?;
     let limit = plan.output;
     let has_terminal = plan.linux.terminal;
-    let mut relays = Relays::new(if has_terminal { None } else { limit })?;
+    let mut relays = if has_terminal {
+        Relays::none()
+    } else {
+        Relays::new(limit, launch.tap)?
+    };
     let kept: Vec<(BorrowedFd<'_>, i32)> = launch
         .keep
         .iter()
@@ -70,11 +111,12 @@ pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground) -> Result<Finished
         .collect();
     let mut child = {
         let standard = [rustix::stdio::stdin(), relays.stdout(), relays.stderr()];
-        Child::start(plan, Builder::Copy, standard, &kept)?
+        let service = launch.network.as_deref();
+        Child::start(plan, Builder::Copy, standard, &kept, service)?
     };
     relays.close_inner();
     let mut screen = match child.running().take_terminal() {
-        Some(command_side) => Some(Screen::enter(command_side)?),
+        Some(command_side) => Some(Screen::enter(command_side, launch.tap)?),
         None => None,
     };
     supervise(&mut child, &signals, &mut relays, &mut screen)?;
@@ -89,8 +131,8 @@ pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground) -> Result<Finished
 fn supervise(
     child: &mut Child,
     signals: &Signals,
-    relays: &mut Relays,
-    screen: &mut Option<Screen>,
+    relays: &mut Relays<'_>,
+    screen: &mut Option<Screen<'_>>,
 ) -> Result<(), RunError> {
     loop {
         let timeout = child.time_left().and_then(timespec);
@@ -142,7 +184,7 @@ fn supervise(
     }
 }
 
-fn react(number: i32, child: &Child, screen: &mut Option<Screen>) {
+fn react(number: i32, child: &Child, screen: &mut Option<Screen<'_>>) {
     match (number, screen) {
         (signal::WINCH, Some(screen)) => screen.resize(),
         (signal::WINCH | signal::CONT, _) => {}

@@ -46,6 +46,15 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Outcome")]
     pub(crate) report: Option<PathBuf>,
 
+    /// Verify the command and its script first, and don't start it if that finds an error
+    #[cfg(feature = "verify")]
+    #[arg(long, help_heading = "Outcome")]
+    pub(crate) verify: bool,
+
+    /// Inspect what the command prints, as `inspect` would, and mark findings in the report
+    #[arg(long, help_heading = "Outcome")]
+    pub(crate) inspect: bool,
+
     /// Print the plan and start nothing
     #[arg(long, help_heading = "Outcome")]
     pub(crate) dry_run: bool,

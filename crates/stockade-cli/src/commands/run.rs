@@ -18,6 +18,8 @@ use crate::resolve::Place;
 #[cfg(target_os = "linux")]
 mod confined;
 #[cfg(target_os = "linux")]
+mod inspection;
+#[cfg(target_os = "linux")]
 mod overlay;
 #[cfg(target_os = "linux")]
 mod plan_text;
@@ -34,6 +36,10 @@ pub(crate) fn run_in(args: &RunArgs, store: Option<&Path>) -> Result<Exit, Failu
         .command
         .split_first()
         .ok_or_else(|| Failure::text(Exit::Usage, "no command was given"))?;
+    #[cfg(feature = "verify")]
+    if args.verify {
+        super::verify::before_run(&args.command)?;
+    }
     if profile.base_policy.value == BasePolicy::DangerFullAccess {
         return unconfined(args, program, arguments, &profile);
     }
@@ -82,6 +88,7 @@ fn unconfined(
         ("--overlay", args.overlay.is_some()),
         ("--report", args.report.is_some()),
         ("--explain", args.explain),
+        ("--inspect", args.inspect),
     ];
     if let Some((flag, _)) = ignored.into_iter().find(|(_, typed)| *typed) {
         let text = format!("`{flag}` needs a sandbox, and `--danger-full-access` is none");

@@ -17,6 +17,7 @@ mod kernel_surface;
 mod lifecycle;
 mod limits;
 mod litter;
+mod network_list;
 mod network_off;
 mod privileges;
 mod protected_names;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         lifecycle::cases(),
         limits::cases(),
         litter::cases(),
+        network_list::cases(),
         network_off::cases(),
         privileges::cases(),
         protected_names::cases(),

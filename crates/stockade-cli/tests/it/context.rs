@@ -89,7 +89,7 @@ impl Context {
         run(command)
     }
 
-    fn place(&self, command: &mut Command) {
+    pub(crate) fn place(&self, command: &mut Command) {
         command
             .current_dir(self.project())
             .env_clear()

@@ -20,6 +20,13 @@ for pair in filter(None, denied.split(",")):
     name, errno = pair.split(":")
     program += struct.pack("HBBI", 0x15, 0, 1, numbers[name])
     program += struct.pack("HBBI", 0x06, 0, 0, 0x00050000 | int(errno))
+    if name == "unshare":
+        # And clone(2) with CLONE_NEWUSER, as the filter of a container does.
+        program += struct.pack("HBBI", 0x15, 0, 4, 220 if arm else 56)
+        program += struct.pack("HBBI", 0x20, 0, 0, 16)
+        program += struct.pack("HBBI", 0x45, 0, 1, 0x10000000)
+        program += struct.pack("HBBI", 0x06, 0, 0, 0x00050000 | int(errno))
+        program += struct.pack("HBBI", 0x20, 0, 0, 0)
 program += struct.pack("HBBI", 0x06, 0, 0, 0x7fff0000)
 class Program(ctypes.Structure):
     _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_char_p)]

@@ -8,10 +8,15 @@
 mod bad_input;
 mod basics;
 mod context;
+mod crowd;
 mod doctor;
 mod explain;
+mod inspect;
+mod network;
 mod policy;
+mod proxy;
 mod run;
 mod tiers;
 mod transform;
+mod verify;
 mod ws;

@@ -15,7 +15,7 @@ use stockade_linux::LinuxPlan;
 use crate::context::{Context, Ran, STOCKADE, has};
 use crate::doctor::FILTERED;
 
-/// Runs the program where `unshare(2)` is refused.
+/// Runs the program where new user namespaces are refused.
 fn refused(context: &Context, args: &[&str]) -> Ran {
     let mut words = vec!["python3", "-c", FILTERED, "0", "unshare:1", STOCKADE];
     words.extend(args);
@@ -254,8 +254,14 @@ fn execute(context: &Context, plan: &LinuxPlan) -> String {
     let null = File::open("/dev/null").unwrap();
     let file = File::create(&output).unwrap();
     let standard = [null.as_fd(), file.as_fd(), file.as_fd()];
-    let mut running =
-        stockade_linux::spawn(plan, Builder::Program(Path::new(STOCKADE)), standard, &[]).unwrap();
+    let mut running = stockade_linux::spawn(
+        plan,
+        Builder::Program(Path::new(STOCKADE)),
+        standard,
+        &[],
+        &mut |_| Ok(()),
+    )
+    .unwrap();
     let outcome = running.wait().unwrap();
     let words = fs::read_to_string(&output).unwrap();
     assert_eq!(outcome.status, Some(0), "{words}");

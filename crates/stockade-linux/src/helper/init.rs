@@ -13,10 +13,11 @@ use super::{FAILED, command};
 use crate::control::{Report, Request};
 use crate::mediator::Mediator;
 use crate::namespaces::{self, Ids};
+use crate::network::Connector;
 use crate::plan::LinuxPlan;
 use crate::seccomp::compile;
 use crate::stage::{At, Failure, Stage};
-use crate::{capabilities, landlock, limits, mounts, sys};
+use crate::{capabilities, landlock, limits, mounts, network, sys};
 
 /// Runs as pid 1; the exit code only matters to the outer helper.
 pub(super) fn run(plan: &LinuxPlan, ids: Ids, control: BorrowedFd<'_>, alive: &OwnedFd) -> i32 {
@@ -48,16 +49,22 @@ fn start(
     // While it may still be looked into: the files belong to root otherwise (proc(5)).
     ids.map().at(Stage::MapIds)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;
-    if plan.own_network {
-        namespaces::loopback_up().at(Stage::Loopback)?;
-    }
+    let connector = if plan.own_network {
+        network::prepare(plan.network.as_ref(), control)?
+    } else {
+        None
+    };
     if !plan.nested_namespaces {
         // While the capability to do so is there and the host's /proc still shows; the limit is
         // of the namespace of whoever writes, not of the mount.
         namespaces::forbid_nested().at(Stage::LockNamespaces)?;
     }
     mounts::enter(plan)?;
-    confine(plan, control)
+    let command = confine(plan, control)?;
+    Ok(Running {
+        connector,
+        ..command
+    })
 }
 
 /// What needs no namespace: from the limits to the command itself.
@@ -81,6 +88,9 @@ pub(super) fn confine(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Runni
     let program = compile(&plan.seccomp)
         .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
         .at(Stage::Seccomp)?;
+    if plan.network.is_some() {
+        await_proxy(control).at(Stage::AwaitProxy)?;
+    }
     let mut listener = None;
     let mut failure = None;
     let pid = sys::process::run_until_execution(|| {
@@ -102,6 +112,7 @@ pub(super) fn confine(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Runni
         pid,
         signals,
         listener,
+        connector: None,
     })
 }
 
@@ -109,6 +120,16 @@ pub(super) struct Running {
     pid: Pid,
     signals: OwnedFd,
     listener: Option<OwnedFd>,
+    /// The launcher's line for sockets to connect with.
+    connector: Option<Connector>,
+}
+
+/// The launcher has the sockets; nothing runs before somebody answers on them.
+fn await_proxy(control: BorrowedFd<'_>) -> io::Result<()> {
+    match Request::receive(control)? {
+        Some(Request::Proceed) => Ok(()),
+        Some(Request::Signal(_)) | None => Err(io::ErrorKind::ConnectionAborted.into()),
+    }
 }
 
 /// Waits until the command ends: reaps whatever else ends before, passes signals on, mediates.
@@ -124,11 +145,12 @@ pub(super) fn supervise(
         _ => None,
     };
     let signals = command.signals;
+    let mut connector = command.connector;
     // The listener hangs up when the last caller ends, and says so again and again until that
     // one has been reaped.
     let mut deserted = mediator.is_none();
     loop {
-        let [signalled, requested, abandoned, called, connected] = {
+        let [signalled, requested, abandoned, called, connected, wanted] = {
             let mut watched = vec![
                 PollFd::new(&signals, PollFlags::IN),
                 PollFd::from_borrowed_fd(control, PollFlags::IN),
@@ -138,6 +160,11 @@ pub(super) fn supervise(
                 watched.push(PollFd::from_borrowed_fd(mediator.listener(), PollFlags::IN));
                 watched.extend(mediator.pending());
             }
+            // Last, so that the others keep their places.
+            let mediated = watched.len();
+            if let Some(connector) = &connector {
+                watched.push(PollFd::new(connector, PollFlags::IN));
+            }
             match poll(&mut watched, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -145,7 +172,7 @@ pub(super) fn supervise(
             let ready = |range: std::ops::Range<usize>| {
                 watched[range].iter().any(|fd| !fd.revents().is_empty())
             };
-            let count = watched.len();
+            let (count, all) = (mediated, watched.len());
             deserted |= ready(3..count.min(4)) && !watched[3].revents().contains(PollFlags::IN);
             [
                 ready(0..1),
@@ -153,6 +180,7 @@ pub(super) fn supervise(
                 ready(2..3),
                 ready(3..count.min(4)),
                 ready(count.min(4)..count),
+                ready(count..all),
             ]
         };
         if let Some(mediator) = &mut mediator {
@@ -163,10 +191,17 @@ pub(super) fn supervise(
                 mediator.finish_connections()?;
             }
         }
+        if wanted
+            && let Some(line) = &connector
+            && !line.serve().unwrap_or(false)
+        {
+            connector = None;
+        }
         let mut told_to_end = abandoned;
         if requested {
             match Request::receive(control)? {
                 Some(Request::Signal(signal)) => pass_on(command.pid, signal),
+                Some(Request::Proceed) => {}
                 // The launcher is gone.
                 None => told_to_end = true,
             }

@@ -20,6 +20,7 @@ mod attributes;
 mod caller;
 mod config;
 mod files;
+mod inet;
 mod names;
 mod place;
 mod record;

@@ -1,6 +1,7 @@
 //! Records of what was refused, sent to the launcher as it happens.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,8 @@ pub enum Operation {
     MakeNode = 7,
     /// Opening a file that exists.
     Open = 8,
+    /// Connecting to a host.
+    Reach = 14,
     /// Opening a file for reading only.
     Read = 11,
     /// Removing a name.
@@ -64,7 +67,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Bind,
         Self::ChangeAttribute,
         Self::Connect,
@@ -75,6 +78,7 @@ impl Operation {
         Self::MakeLink,
         Self::MakeNode,
         Self::Open,
+        Self::Reach,
         Self::Read,
         Self::Remove,
         Self::Rename,
@@ -100,6 +104,7 @@ impl fmt::Display for Operation {
             Self::MakeLink => "link",
             Self::MakeNode => "mknod",
             Self::Open => "open",
+            Self::Reach => "reach",
             Self::Read => "read",
             Self::Remove => "remove",
             Self::Rename => "rename",
@@ -135,17 +140,22 @@ impl<'a> Records<'a> {
         rule: Option<&PathRule>,
     ) -> Errno {
         let pid = caller.thread.as_raw_nonzero().get();
-        let program = || {
-            open_directory("/proc")
-                .map(|proc| caller.program(std::os::fd::AsFd::as_fd(&proc)))
-                .unwrap_or_default()
-        };
-        self.record(operation, path, rule, pid, program)
+        self.record(operation, path, rule, (Errno::ACCESS, pid), || {
+            program(caller)
+        })
+    }
+
+    /// Records that a host was not reached and gives the error for it.
+    pub(super) fn deny_reach(&mut self, caller: &Caller, place: SocketAddr) -> Errno {
+        let pid = caller.thread.as_raw_nonzero().get();
+        let path = PathBuf::from(place.to_string());
+        let who = (Errno::CONNREFUSED, pid);
+        self.record(Operation::Reach, &path, None, who, || program(caller))
     }
 
     /// Records what was refused when its maker was already gone.
     pub(super) fn deny_afterwards(&mut self, operation: Operation, path: &Path) {
-        self.record(operation, path, None, 0, Vec::new);
+        self.record(operation, path, None, (Errno::ACCESS, 0), Vec::new);
     }
 
     fn record(
@@ -153,10 +163,9 @@ impl<'a> Records<'a> {
         operation: Operation,
         path: &Path,
         rule: Option<&PathRule>,
-        pid: i32,
+        (errno, pid): (Errno, i32),
         program: impl FnOnce() -> Vec<u8>,
     ) -> Errno {
-        let errno = Errno::ACCESS;
         let known = self
             .sent
             .iter()
@@ -181,4 +190,11 @@ impl<'a> Records<'a> {
         let _ = Report::Denied(denial).send(self.control);
         errno
     }
+}
+
+/// What the caller's program called itself.
+fn program(caller: &Caller) -> Vec<u8> {
+    open_directory("/proc")
+        .map(|proc| caller.program(std::os::fd::AsFd::as_fd(&proc)))
+        .unwrap_or_default()
 }

@@ -8,6 +8,7 @@
 
 use std::ffi::CString;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags};
@@ -44,7 +45,8 @@ impl Mediator<'_> {
         let address = read_address(caller, address, length)?;
         let Some(path) = unix_path(socket.as_fd(), &address)? else {
             self.refuse_abstract(socket.as_fd())?;
-            return self.begin_connection(caller, socket, &address);
+            let place = self.judge_inet(caller, socket.as_fd(), &address)?;
+            return self.begin_connection(caller, socket, &address, place);
         };
         let object = match self.land(caller, CWD, &path, Last::Follow)? {
             Landing::Object(object) => object,
@@ -53,7 +55,7 @@ impl Mediator<'_> {
         self.judge_socket(caller, &object)?;
         let mut judged = address[..2].to_vec();
         judged.extend(format!("/proc/self/fd/{}\0", object.number()).into_bytes());
-        self.begin_connection(caller, socket, &judged)
+        self.begin_connection(caller, socket, &judged, None)
     }
 
     /// An abstract name, where nothing keeps those of the host apart.
@@ -94,6 +96,7 @@ impl Mediator<'_> {
         caller: &Caller,
         socket: OwnedFd,
         address: &[u8],
+        place: Option<SocketAddr>,
     ) -> Result<Answer, Errno> {
         let flags = fcntl_getfl(&socket)?;
         let blocking = !flags.contains(OFlags::NONBLOCK);
@@ -101,6 +104,12 @@ impl Mediator<'_> {
             fcntl_setfl(&socket, flags | OFlags::NONBLOCK)?;
         }
         let result = sys::socket::connect(socket.as_fd(), address).map_err(|error| errno(&error));
+        if let Some(place) = place
+            && is_refused(&socket, result)
+        {
+            // Nobody inside listens there, and the policy has nothing there either.
+            self.records.deny_reach(caller, place);
+        }
         if blocking && result == Err(Errno::INPROGRESS) {
             self.connecting.push(Connecting {
                 id: caller.id,
@@ -179,6 +188,24 @@ impl Mediator<'_> {
         let stat = rustix::fs::statat(&name.directory, &name.last, AtFlags::SYMLINK_NOFOLLOW)?;
         self.bound.push((stat.st_dev, stat.st_ino));
         Ok(Answer::Value(0))
+    }
+}
+
+/// Whether a connection in this very machine was refused: that is known at once. The error itself
+/// is left for the caller.
+fn is_refused(socket: &OwnedFd, result: Result<(), Errno>) -> bool {
+    let at_once = rustix::event::Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    match result {
+        Err(Errno::CONNREFUSED) => true,
+        Err(Errno::INPROGRESS) => {
+            let mut watched = [PollFd::new(socket, PollFlags::OUT)];
+            let ready = rustix::event::poll(&mut watched, Some(&at_once));
+            ready == Ok(1) && watched[0].revents().contains(PollFlags::ERR)
+        }
+        _ => false,
     }
 }
 

@@ -8,11 +8,13 @@
 //! before the lookup and again for the address that it is about to dial.
 
 mod address;
+mod egress;
 mod name;
 mod pattern;
 mod rules;
 
 pub use address::{AddressClass, address_class, embedded_ipv4};
+pub use egress::{Egress, EgressMode};
 pub use name::{Host, HostError, HostName};
 pub use pattern::{HostPattern, HostPatternError, HostSet};
 pub use rules::{NetDecision, NetReason, NetVerdict, NetworkRules, decide_network};

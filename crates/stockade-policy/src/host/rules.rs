@@ -5,7 +5,7 @@
 //! so that a name that is not listed never reaches a resolver, and
 //! [`NetworkRules::decide_address`] for the address that came back, which must be the one dialled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -60,6 +60,8 @@ pub enum NetReason {
     Blocked,
     /// A rule allows the host on this port.
     Listed,
+    /// No rule blocks the host, and nothing else is asked of it.
+    NotBlocked,
     /// No rule allows the host.
     NotListed,
     /// The policy has no network.
@@ -151,6 +153,15 @@ impl NetworkRules {
         }
     }
 
+    /// The ports that some rule allows.
+    pub fn ports(&self) -> BTreeSet<u16> {
+        let stated = |rule: &HostPattern| match rule.port() {
+            Some(port) => vec![port],
+            None => DEFAULT_PORTS.to_vec(),
+        };
+        self.allow.iter().flat_map(stated).collect()
+    }
+
     /// The addresses that a name is pinned to.
     pub fn pins(&self, name: &HostName) -> &[IpAddr] {
         self.resolve.get(name).map_or(&[], Vec::as_slice)
@@ -218,6 +229,7 @@ impl fmt::Display for NetReason {
             Self::BadHost(error) => error.fmt(f),
             Self::Blocked => f.write_str("a rule blocks the host"),
             Self::Listed => f.write_str("the host is allowed"),
+            Self::NotBlocked => f.write_str("no rule blocks the host"),
             Self::NotListed => f.write_str("no rule allows the host"),
             Self::Off => f.write_str("the policy has no network"),
             Self::Open => f.write_str("the policy does not restrict the network"),

@@ -37,7 +37,7 @@ mod sourced;
 mod sources;
 mod suggest;
 mod to_policy;
-mod words;
+pub(crate) mod words;
 mod worktree;
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use stockade_linux::plan::Text;
 use stockade_policy::profile::{Backend, Profile};
 use stockade_rules::{AbsPath, Kind};
 
+use super::network::Network;
+use crate::network::PROXY_ADDRESS;
 use crate::plan::{PlanError, Spec};
 
 pub(super) struct Environment {
@@ -28,7 +30,7 @@ pub(super) fn lower(
     profile: &Profile,
     spec: &Spec,
     backend: Backend,
-    network_off: bool,
+    network: &Network,
     scratch: Option<&Path>,
 ) -> Result<Environment, PlanError> {
     let roots: Vec<&Path> = profile.writable_roots.iter().map(AsRef::as_ref).collect();
@@ -36,7 +38,11 @@ pub(super) fn lower(
         .environment
         .request()
         .map_err(PlanError::Environment)?
-        .with_markers(&backend.to_string(), network_off, &roots);
+        .with_markers(
+            &backend.to_string(),
+            network.own && !network.proxied,
+            &roots,
+        );
     let mut built = request.build(spec.env.iter().cloned());
     let stated = |name: &str| {
         profile
@@ -69,6 +75,13 @@ pub(super) fn lower(
                 .insert(name.into(), temporary.join(directory).into());
         }
     }
+    if network.proxied {
+        for (name, value) in proxy_variables() {
+            if !stated(&name) {
+                built.env.insert(name.into(), value.into());
+            }
+        }
+    }
     // It lies below /run, which is hidden.
     if !stated("XDG_RUNTIME_DIR") {
         built.env.remove(std::ffi::OsStr::new("XDG_RUNTIME_DIR"));
@@ -93,4 +106,24 @@ pub(super) fn lower(
         .map(|note| note.name.to_string_lossy().into_owned())
         .collect();
     Ok(Environment { entries, removed })
+}
+
+/// What programs read to find a proxy, in both spellings. Names go to the proxy as names; what is
+/// on the sandbox's own loopback does not go there.
+fn proxy_variables() -> impl Iterator<Item = (String, String)> {
+    let http = format!("http://{PROXY_ADDRESS}");
+    let socks = format!("socks5h://{PROXY_ADDRESS}");
+    let own = "localhost,127.0.0.1,::1".to_owned();
+    let values = [
+        ("HTTP_PROXY", http.clone()),
+        ("HTTPS_PROXY", http),
+        ("ALL_PROXY", socks),
+        ("NO_PROXY", own),
+    ];
+    values.into_iter().flat_map(|(name, value)| {
+        [
+            (name.to_owned(), value.clone()),
+            (name.to_lowercase(), value),
+        ]
+    })
 }

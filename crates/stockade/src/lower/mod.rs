@@ -3,14 +3,16 @@
 mod environment;
 pub(crate) mod limits;
 mod mounts;
+pub(crate) mod network;
 mod rules;
 mod unshared;
 
 use stockade_linux::plan::{self, Command, LinuxPlan, Text};
 use stockade_linux::seccomp::{Arch, Mediation, ProfileKind, ProfileOptions};
-use stockade_policy::profile::{Backend, Clause, Level, NetworkMode, Profile, SeccompMode};
+use stockade_policy::profile::{Backend, Clause, Level, Profile, SeccompMode};
 use stockade_rules::{AbsPath, Access, Kind, Pattern, RuleSet};
 
+use self::network::Network;
 use crate::host::{self, Found, Host};
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::probe::Tier;
@@ -49,7 +51,7 @@ pub(crate) fn lower(
     host: &Host,
     tier: Tier,
 ) -> Result<ExecPlan, PlanError> {
-    let network_off = network(profile)?;
+    let network = network::lower(profile, host, tier)?;
     let mut warnings = profile.warnings.clone();
     if profile.danger_nested_namespaces.value {
         warnings.push("the command may make user namespaces of its own".to_owned());
@@ -59,15 +61,15 @@ pub(crate) fn lower(
     let (parts, mut enforcement) = match tier {
         Tier::Native => (
             native(profile, rules, host)?,
-            clauses(profile, host, network_off),
+            clauses(profile, host, &network),
         ),
         Tier::Landlock => {
             unshared::adjust_limits(profile, &mut rlimits, &mut limits_report);
-            unshared::lower(profile, &rules, host, network_off)?
+            unshared::lower(profile, &rules, host, network.own)?
         }
     };
     let temporary = parts.temporary.as_ref().map(AbsPath::as_path);
-    let environment = environment::lower(profile, spec, parts.backend, network_off, temporary)?;
+    let environment = environment::lower(profile, spec, parts.backend, &network, temporary)?;
     enforcement.push(limits_report);
     enforcement.sort_by_key(|report| report.clause);
     check(profile, tier, &enforcement)?;
@@ -80,7 +82,8 @@ pub(crate) fn lower(
         },
         own_namespaces: tier == Tier::Native,
         scratch: parts.scratch,
-        own_network: network_off && tier == Tier::Native,
+        own_network: network.own && tier == Tier::Native,
+        network: network.sockets,
         root: parts.root,
         mounts: parts.mounts,
         rlimits,
@@ -101,6 +104,7 @@ pub(crate) fn lower(
             aliases: parts.aliases,
             abstract_sockets: parts.abstract_sockets,
             hide_processes: parts.hide_processes,
+            inet: network.inet,
             git_configs: rules::git_configs(profile),
         }),
         nested_namespaces: profile.danger_nested_namespaces.value,
@@ -117,6 +121,7 @@ pub(crate) fn lower(
         warnings,
         wall_time: profile.limits.wall_time(),
         output: profile.limits.output(),
+        network: network.order,
         linux,
     })
 }
@@ -174,21 +179,6 @@ fn working_directory(
     Ok(real)
 }
 
-/// Whether the sandbox gets a network of its own.
-fn network(profile: &Profile) -> Result<bool, PlanError> {
-    let network = &profile.network;
-    if let Some(port) = network.expose.iter().chain(&network.host_port).next() {
-        return Err(PlanError::Port(port.value));
-    }
-    match network.mode.value {
-        NetworkMode::Off => Ok(true),
-        // An empty list allows nothing, which needs no proxy.
-        NetworkMode::Allowlist if network.allow.is_empty() => Ok(true),
-        NetworkMode::Allowlist => Err(PlanError::Allowlist),
-        NetworkMode::Open => Ok(false),
-    }
-}
-
 /// Whether a denied read can't be a mount, so that the mediator must see every open: a pattern, or
 /// something in a writable root that can't be looked at before a mode is changed.
 fn denies_reads_unmounted(profile: &Profile, rules: &RuleSet, host: &Host) -> bool {
@@ -230,7 +220,7 @@ fn filter(
 }
 
 /// What holds, by what.
-fn clauses(profile: &Profile, host: &Host, own_network: bool) -> Vec<ClauseReport> {
+fn clauses(profile: &Profile, host: &Host, network: &Network) -> Vec<ClauseReport> {
     let full = |clause, mechanism: &str| ClauseReport::full(clause, mechanism);
     let landlock = if host.landlock > 0 {
         " and Landlock"
@@ -257,14 +247,17 @@ fn clauses(profile: &Profile, host: &Host, own_network: bool) -> Vec<ClauseRepor
             "refusals are only logged",
         ),
     ];
-    reports.push(if own_network {
-        full(Clause::Network, "network namespace with a loopback only")
-    } else {
-        full(Clause::Network, "open by policy")
+    reports.push(match (network.own, network.proxied) {
+        (false, _) => full(Clause::Network, "open by policy"),
+        (true, false) => full(Clause::Network, "network namespace with a loopback only"),
+        (true, true) => full(
+            Clause::Network,
+            "network namespace that leads to the filtering proxy only",
+        ),
     });
     let ipc = "ipc namespace, hidden sockets, the mediator for Unix sockets";
     reports.push(ClauseReport::partly_if(
-        !own_network && host.landlock < 6,
+        !network.own && host.landlock < 6,
         Clause::Ipc,
         ipc,
         "abstract sockets of the host are reachable before Landlock ABI 6",

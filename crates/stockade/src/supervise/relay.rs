@@ -1,5 +1,5 @@
-//! Output that is counted on its way. Without a limit the command writes to the caller's own
-//! descriptors and nothing stands in between.
+//! Output that is counted or watched on its way. Without a limit or a tap the command writes to the
+//! caller's own descriptors and nothing stands in between.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,11 +8,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use super::{Stream, Tap};
 use crate::sandbox::RunError;
 
-pub(super) struct Relays {
+pub(super) struct Relays<'a> {
     /// How many bytes may still pass.
     left: u64,
+    tap: Option<&'a dyn Tap>,
     pipes: Vec<Pipe>,
 }
 
@@ -21,20 +23,27 @@ struct Pipe {
     inner: Option<OwnedFd>,
     /// Our end; none when the command's side is closed.
     outer: Option<File>,
-    to_stderr: bool,
+    stream: Stream,
 }
 
 const CHUNK: usize = 64 * 1024;
 
-impl Relays {
-    pub(super) fn new(limit: Option<u64>) -> Result<Self, RunError> {
-        let Some(left) = limit else {
-            return Ok(Self {
-                left: 0,
-                pipes: Vec::new(),
-            });
-        };
-        let pipe = |to_stderr| -> Result<Pipe, RunError> {
+impl<'a> Relays<'a> {
+    /// Where nothing has to pass through here: the command has a terminal, or the caller's own
+    /// descriptors.
+    pub(super) const fn none() -> Self {
+        Self {
+            left: 0,
+            tap: None,
+            pipes: Vec::new(),
+        }
+    }
+
+    pub(super) fn new(limit: Option<u64>, tap: Option<&'a dyn Tap>) -> Result<Self, RunError> {
+        if limit.is_none() && tap.is_none() {
+            return Ok(Self::none());
+        }
+        let pipe = |stream| -> Result<Pipe, RunError> {
             let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| RunError::Io {
                 act: "make pipes for the output",
                 source: error.into(),
@@ -42,12 +51,13 @@ impl Relays {
             Ok(Pipe {
                 inner: Some(write),
                 outer: Some(File::from(read)),
-                to_stderr,
+                stream,
             })
         };
         Ok(Self {
-            left,
-            pipes: vec![pipe(false)?, pipe(true)?],
+            left: limit.unwrap_or(u64::MAX),
+            tap,
+            pipes: vec![pipe(Stream::Stdout)?, pipe(Stream::Stderr)?],
         })
     }
 
@@ -93,12 +103,16 @@ impl Relays {
                 let allowed = usize::try_from(self.left).unwrap_or(usize::MAX).min(length);
                 self.left -= allowed as u64;
                 over |= allowed < length;
-                if pipe.to_stderr {
-                    io::stderr().write_all(&chunk[..allowed])?;
+                let passed = &chunk[..allowed];
+                if pipe.stream == Stream::Stderr {
+                    io::stderr().write_all(passed)?;
                 } else {
                     let mut stdout = io::stdout().lock();
-                    stdout.write_all(&chunk[..allowed])?;
+                    stdout.write_all(passed)?;
                     stdout.flush()?;
+                }
+                if let Some(tap) = self.tap {
+                    tap.passed(pipe.stream, passed);
                 }
                 if over {
                     break;

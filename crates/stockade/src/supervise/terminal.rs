@@ -14,23 +14,25 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
+use super::{Stream, Tap};
 use crate::sandbox::RunError;
 
-pub(super) struct Screen {
+pub(super) struct Screen<'a> {
     command: OwnedFd,
     saved: Termios,
     /// Keys that the command has not taken yet.
     keys: VecDeque<u8>,
     input_open: bool,
     command_open: bool,
+    tap: Option<&'a dyn Tap>,
 }
 
 /// As many keys as are read ahead; a paste waits in the caller's terminal.
 const MAX_KEYS: usize = 64 * 1024;
 
-impl Screen {
+impl<'a> Screen<'a> {
     /// Puts the caller's terminal into raw mode; it is restored when this is dropped.
-    pub(super) fn enter(command: OwnedFd) -> Result<Self, RunError> {
+    pub(super) fn enter(command: OwnedFd, tap: Option<&'a dyn Tap>) -> Result<Self, RunError> {
         let failed = |error: Errno| RunError::Io {
             act: "set the terminal up",
             source: error.into(),
@@ -42,6 +44,7 @@ impl Screen {
             keys: VecDeque::new(),
             input_open: true,
             command_open: true,
+            tap,
         };
         screen.make_raw().map_err(failed)?;
         Ok(screen)
@@ -88,7 +91,12 @@ impl Screen {
             match rustix::io::read(&self.command, &mut *chunk) {
                 // EIO: nobody has the command's side open any more.
                 Ok(0) | Err(Errno::IO) => self.command_open = false,
-                Ok(length) => write_all(&chunk[..length])?,
+                Ok(length) => {
+                    write_all(&chunk[..length])?;
+                    if let Some(tap) = self.tap {
+                        tap.passed(Stream::Terminal, &chunk[..length]);
+                    }
+                }
                 Err(Errno::AGAIN | Errno::INTR) => break,
                 Err(error) => return Err(error.into()),
             }
@@ -134,7 +142,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for Screen<'_> {
     fn drop(&mut self) {
         self.restore();
     }

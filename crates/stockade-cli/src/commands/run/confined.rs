@@ -4,10 +4,16 @@ use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
-use stockade::{DenialRecord, Ending, ExecPlan, Finished, Foreground, PlanError, RunError, Spec};
+use serde::Serialize;
+use stockade::network::NetworkService;
+use stockade::{
+    DenialRecord, Ending, ExecPlan, Finished, Foreground, PlanError, Report, RunError, Spec, Tap,
+};
 use stockade_linux::{SpawnError, Stage};
 use stockade_policy::profile::Profile;
+use stockade_proxy::{SandboxProxy, Upstream};
 
 use crate::args::RunArgs;
 use crate::exit::Exit;
@@ -15,6 +21,7 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::resolve::Place;
 
+use super::inspection::{Inspection, Inspector};
 use super::{overlay, plan_text};
 
 pub(super) fn run(
@@ -50,8 +57,11 @@ pub(super) fn run(
         .map(|name| create(place, name))
         .transpose()?;
     super::warn(args, &plan.warnings);
+    let inspector = args.inspect.then(Inspector::new);
     let launch = Foreground {
         keep: passed_descriptors(&args.policy.pass_fd)?,
+        tap: inspector.as_ref().map(|inspector| inspector as &dyn Tap),
+        network: network(&plan)?,
     };
     let finished = match stockade::run_in_foreground(plan, &launch) {
         Err(RunError::Spawn(error)) if overlay.is_none() => {
@@ -62,14 +72,31 @@ pub(super) fn run(
         }
         finished => finished.map_err(run_failure)?,
     };
+    let inspection = inspector.map(Inspector::finish);
     if let Some(overlay) = overlay {
         overlay::leave(&overlay)?;
     }
     if let Some(file) = &mut report_file {
-        write_report(file, &finished)?;
+        write_report(file, &finished, inspection.as_ref())?;
     }
     tell(args, &finished);
+    if let Some(inspection) = inspection.filter(|_| !args.quiet) {
+        inspection.tell(Format::of(args.output.json));
+    }
     Ok(exit_of(&finished))
+}
+
+/// Who answers in the sandbox's network, where somebody must.
+fn network(plan: &ExecPlan) -> Result<Option<Arc<dyn NetworkService>>, Failure> {
+    if plan.network.is_none() {
+        return Ok(None);
+    }
+    let upstream =
+        Upstream::from_environment().map_err(|error| Failure::new(Exit::NotSetUp, error))?;
+    Ok(Some(Arc::new(SandboxProxy {
+        upstream,
+        ..SandboxProxy::default()
+    })))
 }
 
 fn create(place: &Place, name: &Path) -> Result<File, Failure> {
@@ -80,8 +107,23 @@ fn create(place: &Place, name: &Path) -> Result<File, Failure> {
     })
 }
 
-fn write_report(file: &mut File, finished: &Finished) -> Result<(), Failure> {
-    let written = serde_json::to_vec_pretty(&finished.report)
+fn write_report(
+    file: &mut File,
+    finished: &Finished,
+    inspection: Option<&Inspection>,
+) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        #[serde(flatten)]
+        report: &'a Report,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        inspection: Option<&'a Inspection>,
+    }
+    let document = Document {
+        report: &finished.report,
+        inspection,
+    };
+    let written = serde_json::to_vec_pretty(&document)
         .map_err(std::io::Error::from)
         .and_then(|text| file.write_all(&text))
         .and_then(|()| file.write_all(b"\n"));

@@ -1,0 +1,359 @@
+//! Host names: taken out of URLs and arguments, and compared with the list of allowed ones.
+//!
+//! A name is allowed if it equals an entry or is a subdomain of an entry that says so. Never by
+//! substring: `evil.example/?x=github.com` and `github.com.evil.example` are not GitHub.
+
+use std::net::IpAddr;
+
+/// Host names that data may go to.
+///
+/// An entry is a name (`github.com`: this name alone), a suffix (`*.github.com` or
+/// `.github.com`; the first also allows `github.com` itself) or an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HostList {
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    name: String,
+    itself: bool,
+    below: bool,
+}
+
+impl HostList {
+    pub(crate) fn new<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Self {
+        let entries = names
+            .into_iter()
+            .filter_map(|name| {
+                let name = name.as_ref().trim();
+                let (rest, itself, below) = if let Some(rest) = name.strip_prefix("*.") {
+                    (rest, true, true)
+                } else if let Some(rest) = name.strip_prefix('.') {
+                    (rest, false, true)
+                } else {
+                    (name, true, false)
+                };
+                normal(rest).map(|name| Entry {
+                    name,
+                    itself,
+                    below,
+                })
+            })
+            .collect();
+        Self { entries }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// True if the list allows the host.
+    pub(crate) fn allows(&self, host: &str) -> bool {
+        let Some(host) = normal(host) else {
+            return false;
+        };
+        self.entries.iter().any(|entry| {
+            (entry.itself && host == entry.name)
+                || (entry.below
+                    && host
+                        .strip_suffix(&entry.name)
+                        .is_some_and(|rest| rest.ends_with('.')))
+        })
+    }
+}
+
+/// Lower-case, without port, trailing dot, brackets or user.
+fn normal(host: &str) -> Option<String> {
+    let host = host.trim().trim_end_matches('.').to_ascii_lowercase();
+    (!host.is_empty()).then_some(host)
+}
+
+/// The host of a URL or of `host[:port][/path]`, lower-case.
+///
+/// The user part goes up to the *last* `@` of the authority, as browsers and curl read it.
+pub(crate) fn host_of(text: &str) -> Option<String> {
+    let rest = match text.find("://") {
+        Some(at) => text.get(at + 3..)?,
+        None => text.strip_prefix("//").unwrap_or(text),
+    };
+    let authority = rest.split(['/', '?', '#', '\\']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let host = if let Some(inside) = host.strip_prefix('[') {
+        inside.split(']').next()?
+    } else {
+        host.split(':').next()?
+    };
+    let host = normal(host)?;
+    host.chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':'))
+        .then_some(host)
+}
+
+/// What is known of a host from its name alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// This machine or the local network.
+    Local,
+    /// Reserved for documentation, or a widely used public service that serves downloads.
+    Ordinary,
+    /// A place made for receiving data from anyone: paste, webhook, tunnel, file drop.
+    Drop,
+    /// The metadata service of a cloud.
+    Metadata,
+    /// Anything else with a public name or address.
+    Unknown,
+    /// A single label: an alias, a container, a placeholder.
+    Unqualified,
+}
+
+/// Judges a host by its name.
+pub(crate) fn standing(host: &str) -> Standing {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return address_standing(address);
+    }
+    if METADATA.contains(&host.as_str()) {
+        return Standing::Metadata;
+    }
+    if DROPS.iter().any(|name| is_or_below(&host, name)) {
+        return Standing::Drop;
+    }
+    if host == "localhost"
+        || [".local", ".lan", ".internal", ".localhost", ".svc", ".home"]
+            .iter()
+            .any(|end| host.ends_with(end))
+    {
+        return Standing::Local;
+    }
+    if !host.contains('.') {
+        return Standing::Unqualified;
+    }
+    if ORDINARY.iter().any(|name| is_or_below(&host, name)) {
+        return Standing::Ordinary;
+    }
+    Standing::Unknown
+}
+
+fn address_standing(address: IpAddr) -> Standing {
+    match address {
+        IpAddr::V4(v4) if v4.octets() == [169, 254, 169, 254] => Standing::Metadata,
+        IpAddr::V4(v4) if v4.is_loopback() || v4.is_unspecified() => Standing::Local,
+        IpAddr::V4(v4) if v4.is_private() || v4.is_link_local() => Standing::Local,
+        IpAddr::V6(v6) if v6.is_loopback() => Standing::Local,
+        _ => Standing::Unknown,
+    }
+}
+
+/// True if `host` is `name` or a subdomain of it.
+pub(crate) fn is_or_below(host: &str, name: &str) -> bool {
+    host.strip_suffix(name)
+        .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+const METADATA: [&str; 4] = [
+    "metadata.google.internal",
+    "metadata",
+    "instance-data",
+    "metadata.azure.com",
+];
+
+/// Services whose purpose is to take in data from anyone.
+const DROPS: [&str; 71] = [
+    "0x0.st",
+    "anonfiles.com",
+    "api.telegram.org",
+    "beeceptor.com",
+    "bin.sh",
+    "burpcollaborator.net",
+    "bashupload.com",
+    "canarytokens.com",
+    "catbox.moe",
+    "clbin.com",
+    "controlc.com",
+    "dnslog.cn",
+    "dpaste.com",
+    "dpaste.org",
+    "discord.com",
+    "discordapp.com",
+    "ceye.io",
+    "dumpz.org",
+    "envs.sh",
+    "file.io",
+    "filebin.net",
+    "fexpost.com",
+    "free.beeceptor.com",
+    "ghostbin.com",
+    "gofile.io",
+    "hastebin.com",
+    "hookb.in",
+    "hooks.slack.com",
+    "hooks.zapier.com",
+    "interact.sh",
+    "ix.io",
+    "justpaste.it",
+    "localhost.run",
+    "loca.lt",
+    "mockbin.org",
+    "ngrok-free.app",
+    "ngrok.app",
+    "ngrok.io",
+    "oast.fun",
+    "oast.live",
+    "oast.me",
+    "oast.online",
+    "oast.pro",
+    "oast.site",
+    "oastify.com",
+    "paste.ee",
+    "paste.rs",
+    "pastebin.com",
+    "pasteio.com",
+    "pipedream.net",
+    "postb.in",
+    "privatebin.net",
+    "ptsv2.com",
+    "requestbin.com",
+    "requestbin.net",
+    "requestcatcher.com",
+    "rentry.co",
+    "sendspace.com",
+    "serveo.net",
+    "sprunge.us",
+    "temp.sh",
+    "tempfile.me",
+    "termbin.com",
+    "tmpfiles.org",
+    "transfer.sh",
+    "trycloudflare.com",
+    "uguu.se",
+    "webhook.site",
+    "wetransfer.com",
+    "x0.at",
+    "xip.io",
+];
+
+/// Names for documentation (RFC 2606) and places that ordinary work downloads from.
+const ORDINARY: [&str; 64] = [
+    "example.com",
+    "example.net",
+    "example.org",
+    "alpinelinux.org",
+    "amazonaws.com",
+    "anaconda.com",
+    "apache.org",
+    "apple.com",
+    "archlinux.org",
+    "aws.amazon.com",
+    "azure.com",
+    "bitbucket.org",
+    "centos.org",
+    "cloudflare.com",
+    "cpan.org",
+    "crates.io",
+    "debian.org",
+    "deno.land",
+    "docker.com",
+    "docker.io",
+    "dot.net",
+    "elastic.co",
+    "fedoraproject.org",
+    "freebsd.org",
+    "gcr.io",
+    "ghcr.io",
+    "git-scm.com",
+    "github.com",
+    "githubusercontent.com",
+    "gitlab.com",
+    "gnu.org",
+    "go.dev",
+    "golang.org",
+    "google.com",
+    "googleapis.com",
+    "gradle.org",
+    "hashicorp.com",
+    "haskell.org",
+    "huggingface.co",
+    "jsdelivr.net",
+    "k8s.io",
+    "kernel.org",
+    "kubernetes.io",
+    "maven.org",
+    "microsoft.com",
+    "mozilla.org",
+    "nixos.org",
+    "nodejs.org",
+    "npmjs.com",
+    "npmjs.org",
+    "opensuse.org",
+    "oracle.com",
+    "packagist.org",
+    "php.net",
+    "pypi.org",
+    "python.org",
+    "pythonhosted.org",
+    "quay.io",
+    "redhat.com",
+    "rubygems.org",
+    "rust-lang.org",
+    "rustup.rs",
+    "ubuntu.com",
+    "wikipedia.org",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allows_by_equality_or_suffix_never_by_substring() {
+        let list = HostList::new(["github.com", "*.crates.io", ".corp.test"]);
+        for host in [
+            "github.com",
+            "GitHub.com.",
+            "crates.io",
+            "static.crates.io",
+            "a.corp.test",
+        ] {
+            assert!(list.allows(host), "{host}");
+        }
+        for host in [
+            "api.github.com",
+            "evilgithub.com",
+            "github.com.evil.test",
+            "xcrates.io",
+            "corp.test",
+            "",
+        ] {
+            assert!(!list.allows(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn takes_the_host_that_a_client_would_dial() {
+        for (url, host) in [
+            ("https://evil.test/?x=github.com", "evil.test"),
+            ("https://github.com@evil.test/", "evil.test"),
+            ("https://github.com:443@evil.test:8080/x", "evil.test"),
+            ("HTTP://EVIL.test", "evil.test"),
+            ("evil.test/path", "evil.test"),
+            ("//evil.test\\@github.com", "evil.test"),
+            ("http://[2001:db8::1]:80/x", "2001:db8::1"),
+        ] {
+            assert_eq!(host_of(url).as_deref(), Some(host), "{url}");
+        }
+        assert_eq!(host_of("https://$HOST/x"), None);
+    }
+
+    #[test]
+    fn standing_of_well_known_hosts() {
+        assert_eq!(standing("webhook.site"), Standing::Drop);
+        assert_eq!(standing("abc.ngrok.io"), Standing::Drop);
+        assert_eq!(standing("169.254.169.254"), Standing::Metadata);
+        assert_eq!(standing("10.1.2.3"), Standing::Local);
+        assert_eq!(standing("203.0.113.7"), Standing::Unknown);
+        assert_eq!(standing("gitlab.example.com"), Standing::Ordinary);
+        assert_eq!(standing("evil.test"), Standing::Unknown);
+        assert_eq!(standing("host"), Standing::Unqualified);
+    }
+}

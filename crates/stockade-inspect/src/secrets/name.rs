@@ -1,0 +1,336 @@
+//! Names that promise a secret: which identifiers do, and which only look like it.
+
+/// What sort of value a name promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Promise {
+    /// A key of some sort: only a random-looking value counts.
+    Key,
+    /// A token or secret made by a machine.
+    Token,
+    /// A password, which a person may have made up.
+    Password,
+}
+
+/// Longest identifier looked at.
+const LONGEST: usize = 64;
+
+/// What the name promises, if anything.
+pub(super) fn promise(name: &[u8]) -> Option<Promise> {
+    let name = name.get(name.len().saturating_sub(LONGEST)..)?;
+    let parts = parts(name);
+    let last = parts.last()?;
+    if NOT_VALUES.contains(&last.as_str())
+        || parts.iter().any(|part| NOT_SECRET.contains(&part.as_str()))
+    {
+        return None;
+    }
+    // The last word says what a thing is: `password_last_used` is a date.
+    let said = parts.iter().rposition(|part| !is_variant(part))?;
+    let before = said.checked_sub(1).and_then(|before| parts.get(before));
+    part_promise(parts.get(said)?, before.map(String::as_str))
+}
+
+/// Words after the name of a secret that leave it one: `API_KEY_PROD`, `password2`.
+fn is_variant(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_digit())
+        || matches!(
+            part,
+            "prod"
+                | "production"
+                | "dev"
+                | "test"
+                | "staging"
+                | "live"
+                | "default"
+                | "value"
+                | "string"
+                | "b64"
+                | "base64"
+                | "hex"
+                | "plain"
+                | "raw"
+                | "old"
+                | "new"
+                | "local"
+                | "json"
+                | "secondary"
+        )
+}
+
+fn part_promise(part: &str, before: Option<&str>) -> Option<Promise> {
+    if PASSWORDS.iter().any(|word| part.ends_with(word))
+        || matches!(
+            part,
+            "pass" | "pwd" | "pw" | "passcode" | "userpass" | "dbpass"
+        )
+    {
+        return Some(Promise::Password);
+    }
+    if TOKENS.iter().any(|word| part.ends_with(word))
+        || part.ends_with("secret")
+        || part.ends_with("token")
+        || matches!(
+            part,
+            "token" | "secret" | "secrets" | "credential" | "credentials" | "authorization"
+        )
+        || (part == "key" && before.is_some_and(|word| KEY_OWNERS.contains(&word)))
+        || (part == "auth" && before.is_none())
+    {
+        return Some(Promise::Token);
+    }
+    (matches!(part, "key" | "login" | "crumb" | "pat")
+        || (part.ends_with("key") && part.len() <= 16))
+        .then_some(Promise::Key)
+}
+
+/// Splits `someName_OF-this.sort` into lower-case words.
+fn parts(name: &[u8]) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut previous = b'_';
+    for (at, byte) in name.iter().enumerate() {
+        let next_is_lower = name.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+        let hump = byte.is_ascii_uppercase()
+            && (previous.is_ascii_lowercase()
+                || previous.is_ascii_digit()
+                || (previous.is_ascii_uppercase() && next_is_lower));
+        if (!byte.is_ascii_alphanumeric() || hump)
+            && parts.last().is_some_and(|part| !part.is_empty())
+        {
+            parts.push(String::new());
+        }
+        if byte.is_ascii_alphanumeric()
+            && let Some(part) = parts.last_mut()
+        {
+            part.push(char::from(byte.to_ascii_lowercase()));
+        }
+        previous = *byte;
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+const PASSWORDS: [&str; 6] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "userpwd",
+    "dbpwd",
+    "passwort",
+];
+
+const TOKENS: [&str; 14] = [
+    "apikey",
+    "apitoken",
+    "authtoken",
+    "accesstoken",
+    "accesskey",
+    "secretkey",
+    "clientsecret",
+    "appsecret",
+    "privatekey",
+    "authkey",
+    "apisecret",
+    "bearertoken",
+    "refreshtoken",
+    "sharedkey",
+];
+
+const KEY_OWNERS: [&str; 24] = [
+    "api",
+    "access",
+    "secret",
+    "private",
+    "auth",
+    "account",
+    "signing",
+    "encryption",
+    "master",
+    "license",
+    "client",
+    "deploy",
+    "consumer",
+    "service",
+    "app",
+    "admin",
+    "shared",
+    "preshared",
+    "storage",
+    "subscription",
+    "developer",
+    "integration",
+    "unseal",
+    "write",
+];
+
+/// Last words of names that hold something *about* a secret.
+const NOT_VALUES: [&str; 92] = [
+    "file",
+    "filename",
+    "path",
+    "dir",
+    "url",
+    "uri",
+    "name",
+    "id",
+    "ids",
+    "type",
+    "types",
+    "length",
+    "len",
+    "size",
+    "count",
+    "field",
+    "label",
+    "regex",
+    "pattern",
+    "policy",
+    "prompt",
+    "hint",
+    "error",
+    "expiry",
+    "ttl",
+    "expires",
+    "expiration",
+    "header",
+    "param",
+    "params",
+    "endpoint",
+    "timeout",
+    "arn",
+    "ref",
+    "version",
+    "required",
+    "enabled",
+    "format",
+    "placeholder",
+    "input",
+    "column",
+    "index",
+    "range",
+    "kind",
+    "class",
+    "map",
+    "list",
+    "set",
+    "usage",
+    "limit",
+    "limits",
+    "env",
+    "var",
+    "location",
+    "provider",
+    "store",
+    "manager",
+    "helper",
+    "callback",
+    "handler",
+    "changed",
+    "reset",
+    "strength",
+    "rotation",
+    "sha",
+    "sha1",
+    "sha256",
+    "md5",
+    "hash",
+    "digest",
+    "checksum",
+    "fingerprint",
+    "at",
+    "scope",
+    "hashed",
+    "hashing",
+    "encrypted",
+    "prefix",
+    "suffix",
+    "leaf",
+    "node",
+    "parser",
+    "validator",
+    "template",
+    "info",
+    "status",
+    "state",
+    "code",
+    "value_type",
+    "message",
+    "msg",
+    "title",
+];
+
+/// Words that make the whole name harmless.
+const NOT_SECRET: [&str; 22] = [
+    "public",
+    "pub",
+    "primary",
+    "foreign",
+    "partition",
+    "sort",
+    "cache",
+    "keyboard",
+    "registry",
+    "hot",
+    "locale",
+    "i18n",
+    "csrf",
+    "xsrf",
+    "bypass",
+    "tokenizer",
+    "publishable",
+    "host",
+    "hostkey",
+    "idempotency",
+    "object",
+    "translation",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets() {
+        for (name, expected) in [
+            ("password", Promise::Password),
+            ("DB_PASSWORD", Promise::Password),
+            ("dbPassword", Promise::Password),
+            ("MYSQL_ROOT_PASS", Promise::Password),
+            ("apikey", Promise::Token),
+            ("softlayerapikey", Promise::Token),
+            ("x-api-key", Promise::Token),
+            ("AWS_SECRET_ACCESS_KEY", Promise::Token),
+            ("clientSecret", Promise::Token),
+            ("github_token", Promise::Token),
+            ("LINKEDIN_KEY", Promise::Key),
+            ("PRIVATE_KEY_B64", Promise::Token),
+        ] {
+            assert_eq!(promise(name.as_bytes()), Some(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_promise_nothing() {
+        for name in [
+            "public_key",
+            "primaryKey",
+            "cache-key",
+            "passwordLength",
+            "token_type",
+            "secretName",
+            "compass",
+            "passive",
+            "tokenizer",
+            "keyboard",
+            "",
+            "monkeys",
+            "api_key_path",
+            "key_id",
+            "password_hash",
+            "bypass_token",
+            "password_last_used",
+            "PassStateEntered",
+        ] {
+            assert_eq!(promise(name.as_bytes()), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The shape of a value: its alphabet, its entropy, and the shapes that no secret has.
+
+/// Which bytes the body of a token may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alphabet {
+    /// Letters and digits.
+    Alnum,
+    /// `Alnum` and `_`, `-`.
+    Base64Url,
+    /// `Alnum` and `+`, `/`, `=`.
+    Base64,
+    /// `0-9a-f`, either case.
+    Hex,
+    /// `A-Z0-9`.
+    Upper,
+    /// `a-z0-9`.
+    Lower,
+    /// `Base64Url` and `.`.
+    Dotted,
+    /// Hexadecimal digits and `-`, as in UUIDs.
+    Uuid,
+}
+
+impl Alphabet {
+    pub(super) const fn has(self, byte: u8) -> bool {
+        match self {
+            Self::Alnum => byte.is_ascii_alphanumeric(),
+            Self::Base64Url => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
+            Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
+            Self::Hex => byte.is_ascii_hexdigit(),
+            Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Self::Lower => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
+            Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
+            Self::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
+        }
+    }
+
+    /// How many bytes at the start of `text` belong to the alphabet, at most `limit`.
+    pub(super) fn run(self, text: &[u8], limit: usize) -> usize {
+        text.iter()
+            .take(limit)
+            .take_while(|byte| self.has(**byte))
+            .count()
+    }
+}
+
+/// Shannon entropy in bits per byte.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a count of at most a few thousand bytes"
+)]
+pub(super) fn entropy(value: &[u8]) -> f32 {
+    let mut counts = [0_u32; 256];
+    for byte in value {
+        counts[usize::from(*byte)] += 1;
+    }
+    let total = value.len().max(1) as f32;
+    counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| {
+            let share = *count as f32 / total;
+            -share * share.log2()
+        })
+        .sum()
+}
+
+/// True for a UUID.
+pub(super) fn is_uuid(value: &[u8]) -> bool {
+    value.len() == 36
+        && value.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// True for digits in ascending order, one repeated byte, a keyboard row: filler.
+pub(super) fn is_filler(value: &[u8]) -> bool {
+    let distinct = {
+        let mut seen = [false; 256];
+        for byte in value {
+            seen[usize::from(byte.to_ascii_lowercase())] = true;
+        }
+        seen.iter().filter(|known| **known).count()
+    };
+    if distinct <= 3 && value.len() >= 8 {
+        return true;
+    }
+    let steps = value
+        .windows(2)
+        .filter(|pair| matches!(pair, [a, b] if a.wrapping_add(1) == *b || a == b))
+        .count();
+    value.len() >= 8 && steps * 10 >= value.len() * 8
+}
+
+/// Words that mark a value as an example, whatever surrounds them.
+const EXAMPLE_WORDS: [&str; 33] = [
+    "example",
+    "sample",
+    "placeholder",
+    "changeme",
+    "change_me",
+    "change-me",
+    "change_this",
+    "changethis",
+    "replace",
+    "redacted",
+    "insert",
+    "dummy",
+    "your_",
+    "your-",
+    "yourkey",
+    "yourtoken",
+    "yourpass",
+    "yoursecret",
+    "your ",
+    "<your",
+    "my_secret",
+    "mysecret_",
+    "my-secret",
+    "xxxx",
+    "****",
+    "....",
+    "todo",
+    "fixme",
+    "foobar",
+    "fake",
+    "notarealk",
+    "not-a-real",
+    "not_a_real",
+];
+
+/// True if the value says of itself that it is none.
+pub(super) fn is_example(value: &[u8]) -> bool {
+    let lower = value.to_ascii_lowercase();
+    EXAMPLE_WORDS
+        .iter()
+        .any(|word| contains(&lower, word.as_bytes()))
+}
+
+/// True if the value is looked up elsewhere: a variable, a template, a call.
+pub(super) fn is_reference(value: &[u8]) -> bool {
+    const STARTS: [&[u8]; 15] = [
+        b"$",
+        b"<",
+        b"{{",
+        b"{%",
+        b"%{",
+        b"#{",
+        b"@{",
+        b"env.",
+        b"process.env",
+        b"os.",
+        b"ENV[",
+        b"%(",
+        b"[[",
+        b"ref+",
+        b"vault:",
+    ];
+    const PARTS: [&[u8]; 12] = [
+        b"${",
+        b"{{",
+        b"$(",
+        b"getenv",
+        b"environ",
+        b"secrets.",
+        b"process.env",
+        b"#{",
+        b"<%",
+        b"%s",
+        b"vars.",
+        b"ENV[",
+    ];
+    STARTS.iter().any(|start| value.starts_with(start))
+        || PARTS.iter().any(|part| contains(value, part))
+        || (value.contains(&b'{') && value.contains(&b'}'))
+        || (value.starts_with(b"%") && value.ends_with(b"%"))
+        || (value.starts_with(b"__") && value.ends_with(b"__"))
+        || (value.starts_with(b"[") && value.ends_with(b"]"))
+}
+
+/// True if `needle` occurs in `haystack`.
+pub(super) fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    memchr::memmem::find(haystack, needle).is_some()
+}
+
+/// True if most pairs of neighbouring letters are pairs that words are made of.
+///
+/// Three pairs in ten are in the table, so a random text of nine letters passes once in a hundred.
+pub(super) fn is_wordy(value: &[u8]) -> bool {
+    let mut pairs = 0_usize;
+    let mut common = 0_usize;
+    for pair in value.windows(2) {
+        if let [first, second] = *pair
+            && first.is_ascii_alphabetic()
+            && second.is_ascii_alphabetic()
+        {
+            pairs += 1;
+            let (row, column) = (
+                first.to_ascii_lowercase() - b'a',
+                second.to_ascii_lowercase(),
+            );
+            common += usize::from(PAIRS[usize::from(row)] >> (column - b'a') & 1 == 1);
+        }
+    }
+    common * 100 >= pairs * 72
+}
+
+/// For each first letter, the second letters that follow it in words, one bit each.
+const PAIRS: [u32; 26] = {
+    let rows = [
+        "bcdgilmnprstuvyk",
+        "aeiloruy",
+        "aehiklortuc",
+        "aeiorsud",
+        "acdefgilmnoprstuvwxy",
+        "aefiortu",
+        "aehiloru",
+        "aeiotur",
+        "abcdeglmnoprstvz",
+        "aou",
+        "eisa",
+        "abdefilostuyk",
+        "abeimopsuy",
+        "acdegiknostuvy",
+        "bcdfgiklmnoprstuvw",
+        "aehiloprstu",
+        "u",
+        "acdegiklmnorstuy",
+        "acehikloprstuw",
+        "aehilorstuwy",
+        "abcdegilmnprst",
+        "aeio",
+        "aehion",
+        "aept",
+        "aeost",
+        "aeio",
+    ];
+    let mut table = [0; 26];
+    let mut row = 0;
+    while row < 26 {
+        let bytes: &[u8] = rows[row].as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            table[row] |= 1 << (bytes[at] - b'a');
+            at += 1;
+        }
+        row += 1;
+    }
+    table
+};
+
+/// How many of the four kinds of characters a value mixes: lower, upper, digits, signs.
+pub(super) fn kinds(value: &[u8]) -> usize {
+    usize::from(value.iter().any(u8::is_ascii_lowercase))
+        + usize::from(value.iter().any(u8::is_ascii_uppercase))
+        + usize::from(value.iter().any(u8::is_ascii_digit))
+        + usize::from(value.iter().any(|byte| !byte.is_ascii_alphanumeric()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entropy_of_known_texts() {
+        assert!(entropy(b"aaaaaaaa") < 0.01);
+        assert!((entropy(b"abcdefgh") - 3.0).abs() < 0.01);
+        assert!(entropy(b"").abs() < 0.01);
+    }
+
+    #[test]
+    fn filler_and_examples_are_no_secrets() {
+        for filler in [
+            "xxxxxxxxxxxx",
+            "0000000000000000",
+            "12345678901",
+            "abcdefghijkl",
+        ] {
+            assert!(is_filler(filler.as_bytes()), "{filler}");
+        }
+        assert!(!is_filler(b"h7Gd02kdPq91Lm"));
+        assert!(is_example(b"YOUR_API_KEY"));
+        assert!(is_reference(b"${TOKEN}") && is_reference(b"os.environ['X']"));
+        assert!(!is_reference(b"super$ecret"));
+    }
+
+    #[test]
+    fn uuids_are_recognised() {
+        assert!(is_uuid(b"743b294a-cd03-11ec-9d64-0242ac120002"));
+        assert!(!is_uuid(b"743b294a-cd03-11ec-9d64-0242ac12000g"));
+    }
+}

@@ -1,0 +1,287 @@
+//! HTTP/1.1: `CONNECT`, absolute-form, and requests of clients that know of no proxy.
+//!
+//! Heads are read and written by hyper alone: two programs that disagree about where a message
+//! ends are how requests get smuggled past a filter. Every request is judged, also the hundredth
+//! on one connection; `Host` must be the host that was asked for.
+
+mod body;
+mod forward;
+mod reply;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::HOST;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use stockade_policy::host::Host;
+
+use self::forward::Link;
+use self::reply::Reply;
+use crate::dial::Server;
+use crate::gate::{Denial, Gate, Opening, Refusal, Target};
+use crate::ledger::{Ask, Protocol};
+use crate::rewind::Rewind;
+use crate::server::Permit;
+use crate::tunnel::{self, Client};
+use crate::upstream::split_port;
+
+/// Heads beyond this are refused with 431.
+const MAX_HEAD: usize = 64 * 1024;
+const MAX_HEADERS: usize = 128;
+
+/// One client's connection.
+struct Front {
+    gate: Arc<Gate>,
+    /// The host that the client is connected to, if it does not know that this is a proxy.
+    known: Option<Target>,
+    link: Link,
+    permit: Permit,
+}
+
+/// Serves a client that knows this is a proxy.
+pub(crate) async fn serve(gate: Arc<Gate>, client: Client, permit: Permit) {
+    let front = Front {
+        gate,
+        known: None,
+        link: Link::default(),
+        permit,
+    };
+    front.run(client).await;
+}
+
+/// Serves a client that believes it talks to `target`, where `server` is its connection.
+pub(crate) async fn serve_known(
+    gate: Arc<Gate>,
+    client: Client,
+    target: Target,
+    server: Server,
+    permit: Permit,
+) {
+    let Ok(link) = Link::over(&target, server).await else {
+        return;
+    };
+    let front = Front {
+        gate,
+        known: Some(target),
+        link,
+        permit,
+    };
+    front.run(client).await;
+}
+
+impl Front {
+    async fn run(self, client: Client) {
+        let front = Arc::new(self);
+        let service = {
+            let front = Arc::clone(&front);
+            service_fn(move |request| {
+                let front = Arc::clone(&front);
+                async move { Ok::<_, Infallible>(front.answer(request).await) }
+            })
+        };
+        let stream = TokioIo::new(Rewind {
+            early: client.early,
+            stream: client.stream,
+        });
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(front.gate.limits.head)
+            .max_buf_size(MAX_HEAD)
+            .max_headers(MAX_HEADERS)
+            .preserve_header_case(true)
+            .half_close(true)
+            .serve_connection(stream, service)
+            .with_upgrades()
+            .await;
+        if let Err(error) = served
+            && (error.is_parse() || error.is_parse_too_large())
+        {
+            let ask = Ask::new(Protocol::Http, "-");
+            let (host, port) = match &front.known {
+                Some(target) => (target.host.to_string(), target.port),
+                None => ("-".to_owned(), 0),
+            };
+            let reason = format!("malformed request: {error}");
+            front.gate.refuse_text(ask, &host, port, reason);
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Reply> {
+        let outcome = match (&self.known, request.method()) {
+            (None, &Method::CONNECT) => self.connect(request).await,
+            _ => self.pass_on(request).await,
+        };
+        outcome.unwrap_or_else(Refused::response)
+    }
+
+    async fn connect(&self, request: Request<Incoming>) -> Result<Response<Reply>, Refused> {
+        let ask = Ask::new(Protocol::Connect, "CONNECT");
+        let authority = request.uri().authority().map_or("", |a| a.as_str());
+        let target = self.target(&ask, authority, None)?;
+        self.check_host(&ask, &request, &target)?;
+        let opening = self.gate.check(target, ask)?;
+        let server = self.gate.connect(&opening).await?;
+        let gate = Arc::clone(&self.gate);
+        let permit = self.permit.clone();
+        tokio::spawn(async move { enter_tunnel(gate, opening, request, server, permit).await });
+        Ok(reply::established())
+    }
+
+    async fn pass_on(&self, request: Request<Incoming>) -> Result<Response<Reply>, Refused> {
+        let ask = Ask::new(Protocol::Http, request.method().as_str());
+        let uri = request.uri();
+        let target = match (&self.known, uri.scheme_str()) {
+            (Some(target), None) if *request.method() != Method::CONNECT => target.clone(),
+            (known, Some(scheme)) => {
+                let authority = uri.authority().map_or("", |a| a.as_str());
+                if scheme != "http" {
+                    let reason = format!("`{scheme}` is asked for with CONNECT");
+                    return Err(self.bad_request(ask, authority, reason));
+                }
+                let target = self.target(&ask, authority, Some(80))?;
+                if known.as_ref().is_some_and(|known| *known != target) {
+                    let reason = "the request is for another host than the connection".to_owned();
+                    return Err(self.mismatch(ask, &target, reason));
+                }
+                target
+            }
+            (_, None) => {
+                let reason = "this is a proxy: the request names no host".to_owned();
+                return Err(self.bad_request(ask, "-", reason));
+            }
+        };
+        self.check_host(&ask, &request, &target)?;
+        let opening = self.gate.check(target, ask)?;
+        self.link
+            .forward(&self.gate, opening, request, &self.permit)
+            .await
+            .map_err(Refused::from)
+    }
+
+    /// Reads `host[:port]`.
+    fn target(&self, ask: &Ask, text: &str, default: Option<u16>) -> Result<Target, Refused> {
+        let (host, port) = match split_port(text) {
+            Some((host, port)) => (host, port.or(default)),
+            None => (text, None),
+        };
+        let Some(port) = port.filter(|port| *port != 0) else {
+            return Err(self.bad_request(ask.clone(), text, "there is no port".to_owned()));
+        };
+        Target::parse(host, port)
+            .map_err(|error| self.bad_request(ask.clone(), text, error.to_string()))
+    }
+
+    /// `Host`, if it is there, must name the same host once; a port in it must be the same.
+    fn check_host(
+        &self,
+        ask: &Ask,
+        request: &Request<Incoming>,
+        target: &Target,
+    ) -> Result<(), Refused> {
+        let mut stated = request.headers().get_all(HOST).iter();
+        let (first, more) = (stated.next(), stated.next());
+        let Some(first) = first else {
+            return Ok(());
+        };
+        let agrees = first
+            .to_str()
+            .ok()
+            .and_then(split_port)
+            .is_some_and(|(host, port)| {
+                Host::parse(host).as_ref() == Ok(&target.host)
+                    && port.is_none_or(|port| port == target.port)
+            });
+        if agrees && more.is_none() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(first.as_bytes()).into_owned();
+        let reason = format!(
+            "`Host: {}` is not the host that was asked for",
+            text.escape_debug()
+        );
+        Err(self.mismatch(ask.clone(), target, reason))
+    }
+
+    fn mismatch(&self, ask: Ask, target: &Target, reason: String) -> Refused {
+        let denial = Denial {
+            host: target.host.to_string(),
+            port: target.port,
+            rule: Some("`Host` must be the host that was asked for".to_owned()),
+            reason,
+            grant: None,
+        };
+        Refused::Denied(self.gate.deny(ask, denial))
+    }
+
+    fn bad_request(&self, ask: Ask, host: &str, reason: String) -> Refused {
+        Refused::Malformed(self.gate.refuse_text(ask, host, 0, reason))
+    }
+}
+
+/// The client's own connection, once its answer is out.
+async fn enter_tunnel(
+    gate: Arc<Gate>,
+    opening: Opening,
+    request: Request<Incoming>,
+    server: Server,
+    permit: Permit,
+) {
+    if let Some(client) = client_of(hyper::upgrade::on(request).await) {
+        tunnel::run(&gate, opening, client, server, permit).await;
+    }
+}
+
+/// The stream below an upgraded connection of a client.
+fn client_of(upgraded: hyper::Result<hyper::upgrade::Upgraded>) -> Option<Client> {
+    let parts = upgraded.ok()?.downcast::<TokioIo<Rewind>>().ok()?;
+    let Rewind { early, stream } = parts.io.into_inner();
+    // What hyper read last comes after what it was given first.
+    let early = if early.is_empty() {
+        parts.read_buf
+    } else {
+        Bytes::from([&parts.read_buf[..], &early[..]].concat())
+    };
+    Some(Client::new(stream, early))
+}
+
+/// Why a request gets no answer of the host.
+enum Refused {
+    Denied(Denial),
+    Malformed(Denial),
+    Unreachable(StatusCode, String),
+}
+
+impl From<Denial> for Refused {
+    fn from(denial: Denial) -> Self {
+        Self::Denied(denial)
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Denied(denial) => Self::Denied(denial),
+            Refusal::Unreachable(error) => Self::Unreachable(error.status(), error.to_string()),
+        }
+    }
+}
+
+impl Refused {
+    fn response(self) -> Response<Reply> {
+        match self {
+            Self::Denied(denial) => reply::text(StatusCode::FORBIDDEN, denial.text()),
+            Self::Malformed(denial) => {
+                let text = format!("stockade: the request makes no sense: {}\n", denial.reason);
+                reply::text(StatusCode::BAD_REQUEST, text)
+            }
+            Self::Unreachable(status, reason) => {
+                reply::text(status, format!("stockade: {reason}\n"))
+            }
+        }
+    }
+}

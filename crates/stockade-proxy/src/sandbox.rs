@@ -1,0 +1,229 @@
+//! The proxy of one sandbox: it answers on sockets that were made in the sandbox's own network, so
+//! nobody else can reach it and nothing inside can go around it.
+//!
+//! A client inside that knows of no proxy asks the resolver for a name, gets an address that
+//! stands for it, connects, and meets the proxy, which knows by the address what was meant.
+
+mod forward;
+mod names;
+mod stub;
+mod transparent;
+
+use std::fs::File;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use stockade::network::{NetworkGuard, NetworkOrder, NetworkRecord, NetworkService, SocketRole};
+use stockade_policy::host::{Egress, EgressMode};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, oneshot};
+
+use self::forward::Connector;
+use self::names::Names;
+use crate::config::ProxyLimits;
+use crate::gate::Gate;
+use crate::ledger::{Ledger, Traffic};
+use crate::proxy::event_loop;
+use crate::server;
+use crate::upstream::Upstream;
+
+/// Filters the network of sandboxes by name: a [`NetworkService`] for [`stockade::Sandbox`].
+#[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "callers fill it in, beginning with the default"
+)]
+pub struct SandboxProxy {
+    /// How long and how much.
+    pub limits: ProxyLimits,
+    /// Another proxy through which everything goes.
+    pub upstream: Option<Upstream>,
+    /// A file that gets every request as a line of JSON.
+    pub log_file: Option<PathBuf>,
+}
+
+/// A sandbox's proxy at work.
+#[derive(Debug)]
+struct Serving {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    ledger: Arc<Ledger>,
+    names: Arc<Names>,
+}
+
+impl NetworkService for SandboxProxy {
+    fn serve(
+        &self,
+        order: &NetworkOrder,
+        sockets: Vec<OwnedFd>,
+    ) -> io::Result<Box<dyn NetworkGuard>> {
+        let file = self.log_file.as_ref().map(|path| {
+            let mut options = File::options();
+            options.append(true).create(true).open(path)
+        });
+        let ledger = Arc::new(Ledger::new(0, file.transpose()?));
+        let names = Arc::new(Names::default());
+        let gate = Arc::new(Gate {
+            egress: Egress {
+                mode: EgressMode::Allowlist,
+                rules: order.rules.clone(),
+            },
+            limits: self.limits,
+            upstream: self.upstream.clone(),
+            ledger: Arc::clone(&ledger),
+        });
+        let exposed = forward::listen(&order.expose)?;
+        let runtime = event_loop()?;
+        let (stop, stopped) = oneshot::channel();
+        let work = Work {
+            gate,
+            names: Arc::clone(&names),
+            places: Arc::new(Semaphore::new(self.limits.connections)),
+        };
+        {
+            let _entered = runtime.enter();
+            work.begin(order, sockets, exposed)?;
+        }
+        let thread = std::thread::Builder::new()
+            .name("stockade-proxy".to_owned())
+            .spawn(move || {
+                // An end is an end, whether it was said or the guard is gone.
+                let _ = runtime.block_on(stopped);
+                runtime.shutdown_background();
+            })?;
+        Ok(Box::new(Serving {
+            stop: Some(stop),
+            thread: Some(thread),
+            ledger,
+            names,
+        }))
+    }
+}
+
+/// What every socket's task needs.
+struct Work {
+    gate: Arc<Gate>,
+    names: Arc<Names>,
+    places: Arc<Semaphore>,
+}
+
+impl Work {
+    /// Starts a task for each socket. They run when the event loop does.
+    fn begin(
+        &self,
+        order: &NetworkOrder,
+        sockets: Vec<OwnedFd>,
+        exposed: Vec<(u16, std::net::TcpListener)>,
+    ) -> io::Result<()> {
+        let mut connector = None;
+        for (role, socket) in order.roles.iter().zip(sockets) {
+            if *role == SocketRole::Connector {
+                connector = Some(Arc::new(Connector::new(socket)?));
+            } else {
+                self.answer(*role, socket)?;
+            }
+        }
+        for (port, listener) in exposed {
+            let (Some(connector), gate) = (connector.clone(), Arc::clone(&self.gate)) else {
+                continue;
+            };
+            let listener = TcpListener::from_std(listener)?;
+            tokio::spawn(server::accept(
+                listener,
+                Arc::clone(&self.places),
+                move |stream, permit| {
+                    let (gate, connector) = (Arc::clone(&gate), Arc::clone(&connector));
+                    forward::inwards(gate, connector, port, stream, permit)
+                },
+            ));
+        }
+        Ok(())
+    }
+
+    fn answer(&self, role: SocketRole, socket: OwnedFd) -> io::Result<()> {
+        let gate = Arc::clone(&self.gate);
+        let names = Arc::clone(&self.names);
+        let places = Arc::clone(&self.places);
+        let listener = |socket| TcpListener::from_std(std::net::TcpListener::from(socket));
+        match role {
+            SocketRole::Proxy => {
+                let accept = server::accept(listener(socket)?, places, move |stream, permit| {
+                    server::serve(Arc::clone(&gate), stream, permit)
+                });
+                tokio::spawn(accept);
+            }
+            SocketRole::Port(_) => {
+                let accept = server::accept(listener(socket)?, places, move |stream, permit| {
+                    let (gate, names) = (Arc::clone(&gate), Arc::clone(&names));
+                    transparent::serve(gate, names, stream, permit)
+                });
+                tokio::spawn(accept);
+            }
+            SocketRole::HostPort(port) => {
+                let accept = server::accept(listener(socket)?, places, move |stream, permit| {
+                    forward::outwards(Arc::clone(&gate), port, stream, permit)
+                });
+                tokio::spawn(accept);
+            }
+            SocketRole::Resolver => {
+                let socket = tokio::net::UdpSocket::from_std(socket.into())?;
+                tokio::spawn(stub::serve(gate, names, socket));
+            }
+            SocketRole::ResolverStream => {
+                let accept = server::accept(listener(socket)?, places, move |stream, permit| {
+                    let (gate, names) = (Arc::clone(&gate), Arc::clone(&names));
+                    stub::serve_stream(gate, names, stream, permit)
+                });
+                tokio::spawn(accept);
+            }
+            _ => return Err(io::Error::other("a socket has a role that nobody knows")),
+        }
+        Ok(())
+    }
+}
+
+impl NetworkGuard for Serving {
+    fn finish(mut self: Box<Self>) -> Vec<NetworkRecord> {
+        self.end();
+        self.ledger.traffic().into_iter().map(record).collect()
+    }
+
+    fn name_of(&self, address: IpAddr) -> Option<String> {
+        self.names.name_of(address).map(|name| name.to_string())
+    }
+}
+
+impl Serving {
+    fn end(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // It panicked, which has been said already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn record(traffic: Traffic) -> NetworkRecord {
+    NetworkRecord {
+        host: traffic.host,
+        port: traffic.port,
+        protocol: traffic.protocol.as_str().to_owned(),
+        allowed: traffic.allowed,
+        rule: traffic.rule,
+        reason: traffic.reason,
+        grant: traffic.grant,
+        count: traffic.count,
+        sent: traffic.sent,
+        received: traffic.received,
+    }
+}

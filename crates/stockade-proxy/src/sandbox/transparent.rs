@@ -1,0 +1,91 @@
+//! Connections of clients that know of no proxy.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use stockade_policy::host::Host;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::names::Names;
+use crate::gate::{Denial, Gate, Refusal, Target, reset};
+use crate::ledger::{Ask, Protocol};
+use crate::server::Permit;
+use crate::tunnel::{self, Client};
+
+/// A refused client is given so long to show what it speaks, to be told in its own words.
+const MOMENT: Duration = Duration::from_millis(100);
+
+pub(super) async fn serve(gate: Arc<Gate>, names: Arc<Names>, stream: TcpStream, permit: Permit) {
+    // The address that the client connected to is this side's own.
+    let Ok(meant) = stream.local_addr() else {
+        return;
+    };
+    let target = target(&names, meant);
+    let ask = Ask::new(Protocol::Tcp, "connect");
+    let opening = match gate.check(target, ask) {
+        Ok(opening) => opening,
+        Err(denial) => return refuse(stream, &denial).await,
+    };
+    match gate.connect(&opening).await {
+        Ok(server) => {
+            let client = Client::new(stream, Bytes::new());
+            tunnel::run(&gate, opening, client, server, permit).await;
+        }
+        Err(Refusal::Denied(denial)) => refuse(stream, &denial).await,
+        Err(Refusal::Unreachable(_)) => reset(stream),
+    }
+}
+
+/// What the client meant: the name that the address stands for, or the address itself.
+fn target(names: &Names, meant: SocketAddr) -> Target {
+    let ip = match meant.ip() {
+        IpAddr::V6(ip) => ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4),
+        v4 @ IpAddr::V4(_) => v4,
+    };
+    let host = names.name_of(ip).map_or(Host::Ip(ip), Host::Name);
+    Target {
+        host,
+        port: meant.port(),
+    }
+}
+
+/// Ends the connection at once; who speaks HTTP is told why, who speaks TLS gets an alert.
+async fn refuse(mut stream: TcpStream, denial: &Denial) {
+    const ACCESS_DENIED: &[u8] = &[21, 3, 3, 0, 2, 2, 49];
+    let mut first = [0; 1];
+    let peeked = timeout(MOMENT, stream.peek(&mut first)).await;
+    let said = match peeked {
+        Ok(Ok(1)) if first[0].is_ascii_uppercase() => {
+            let text = denial.text();
+            format!(
+                "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\n\
+                 X-Stockade: refused\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{text}",
+                text.len()
+            )
+            .into_bytes()
+        }
+        Ok(Ok(1)) if first[0] == 22 => ACCESS_DENIED.to_vec(),
+        _ => return reset(stream),
+    };
+    let sent = async {
+        stream.write_all(&said).await?;
+        stream.shutdown().await?;
+        // Closing with bytes unread would send a reset, which takes the answer with it.
+        let mut sink = [0; 4096];
+        loop {
+            stream.readable().await?;
+            match stream.try_read(&mut sink) {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    // Told or not, it is over.
+    let _: Result<std::io::Result<()>, _> = timeout(MOMENT * 10, sent).await;
+}

@@ -1,0 +1,155 @@
+//! A client and the host it asked for, joined: what it speaks is looked at once, then bytes are
+//! moved as they come, each direction for itself, until both have ended.
+
+#[cfg(not(target_os = "linux"))]
+mod copy;
+#[cfg(target_os = "linux")]
+mod splice;
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use stockade_policy::host::Host;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::config::ProxyLimits;
+use crate::dial::Server;
+use crate::first_bytes::{self, First};
+use crate::gate::{Denial, Gate, Opening, reset};
+use crate::http;
+use crate::ledger::{Protocol, Session};
+use crate::patience::while_moving;
+use crate::server::Permit;
+
+#[cfg(not(target_os = "linux"))]
+use self::copy::both_ways;
+#[cfg(target_os = "linux")]
+use self::splice::both_ways;
+
+/// A client, and what was read from it that belongs to the host.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    pub(crate) early: Bytes,
+}
+
+impl Client {
+    pub(crate) fn new(stream: TcpStream, early: Bytes) -> Self {
+        let _ = stream.set_nodelay(true);
+        Self { stream, early }
+    }
+}
+
+/// Joins both, if what the client speaks agrees with what it asked for.
+///
+/// Boxed, because HTTP in a tunnel can lead to a tunnel.
+pub(crate) fn run(
+    gate: &Arc<Gate>,
+    opening: Opening,
+    client: Client,
+    server: Server,
+    permit: Permit,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    let gate = Arc::clone(gate);
+    Box::pin(async move { join(gate, opening, client, server, permit).await })
+}
+
+async fn join(
+    gate: Arc<Gate>,
+    mut opening: Opening,
+    mut client: Client,
+    server: Server,
+    permit: Permit,
+) {
+    let first = first_bytes::look(&mut client, &server, &gate.limits).await;
+    let mismatch = match first {
+        Ok(First::Http) => {
+            http::serve_known(gate, client, opening.target, server, permit).await;
+            return;
+        }
+        Ok(First::Tls(name)) => {
+            if opening.ask.protocol == Protocol::Tcp {
+                opening.as_protocol(Protocol::Tls);
+            }
+            contradiction(&opening, name.as_deref())
+        }
+        Ok(First::Malformed(reason)) => Some(format!("malformed TLS: {reason}")),
+        Ok(First::Other) => None,
+        Err(error) => {
+            gate.ledger.fail(
+                opening.ask.clone(),
+                &opening.target,
+                None,
+                error.to_string(),
+            );
+            return;
+        }
+    };
+    if let Some(reason) = mismatch {
+        let denial = Denial {
+            host: opening.target.host.to_string(),
+            port: opening.target.port,
+            rule: Some("the name in TLS must be the name that was asked for".to_owned()),
+            reason,
+            grant: None,
+        };
+        gate.deny(opening.ask, denial);
+        refuse_tls(client.stream).await;
+        return;
+    }
+    let session = gate.begin(&opening);
+    carry(&gate.limits, &session, client, server).await;
+    drop(permit);
+}
+
+/// Moves bytes until both sides have ended, or nothing moves any more.
+pub(crate) async fn carry(limits: &ProxyLimits, session: &Session, client: Client, server: Server) {
+    let moved = while_moving(move_bytes(session, client, server), limits.idle, || {
+        session.progress()
+    });
+    // However it ends, both sides are closed now, and the session says how much there was.
+    let _ = moved.await;
+}
+
+async fn move_bytes(session: &Session, mut client: Client, mut server: Server) -> io::Result<()> {
+    if !client.early.is_empty() {
+        server.stream.write_all(&client.early).await?;
+        session.sent(client.early.len() as u64);
+        client.early = Bytes::new();
+    }
+    if !server.early.is_empty() {
+        client.stream.write_all(&server.early).await?;
+        session.received(server.early.len() as u64);
+        server.early = Bytes::new();
+    }
+    both_ways(session, client.stream, server.stream).await
+}
+
+/// What is wrong with the name in TLS, if anything is.
+fn contradiction(opening: &Opening, name: Option<&str>) -> Option<String> {
+    match (&opening.target.host, name) {
+        (Host::Name(_), None) => Some("the TLS client names no server".to_owned()),
+        (Host::Ip(_), None) => None,
+        (asked, Some(text)) => match Host::parse(text) {
+            Ok(host) if host == *asked => None,
+            _ => Some(format!(
+                "TLS asks for `{}`, and `{asked}` was asked for",
+                text.escape_debug()
+            )),
+        },
+    }
+}
+
+/// A fatal alert, so that the client says what it is about: `access_denied` (RFC 8446 section 6).
+async fn refuse_tls(mut stream: TcpStream) {
+    const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
+    if stream.write_all(&ACCESS_DENIED).await.is_ok() {
+        let _ = stream.shutdown().await;
+    } else {
+        reset(stream);
+    }
+}

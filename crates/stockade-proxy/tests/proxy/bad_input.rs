@@ -1,0 +1,86 @@
+//! Clients that misbehave: each is refused with a reason, and the proxy serves the next one.
+
+use std::io::{Read, Write};
+use std::time::Instant;
+
+use crate::{PATIENCE, client, config, exchange, host, log_until, proxy_to, started, tunnel};
+
+#[test]
+fn malformed_requests_are_refused_and_noted() {
+    let port = host::silent();
+    let (proxy, address) = proxy_to(port);
+    let long = "x".repeat(100_000);
+    let many = "A: b\r\n".repeat(200);
+    for text in [
+        "GET\r\n\r\n".to_owned(),
+        "\u{1}\u{2}\u{3}\r\n\r\n".to_owned(),
+        "GET http://a.test/ HTTP/9.9\r\n\r\n".to_owned(),
+        format!("GET http://a.test/{long} HTTP/1.1\r\n\r\n"),
+        format!("GET http://a.test/ HTTP/1.1\r\nX: {long}\r\n\r\n"),
+        format!("GET http://a.test/ HTTP/1.1\r\n{many}\r\n"),
+        "GET http://a.test/ HTTP/1.1\r\nA b\r\n\r\n".to_owned(),
+        "GET http://a.te\0st/ HTTP/1.1\r\n\r\n".to_owned(),
+        "GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n".to_owned(),
+        "GET https://a.test/ HTTP/1.1\r\nConnection: close\r\n\r\n".to_owned(),
+        "GET ftp://a.test/ HTTP/1.1\r\nConnection: close\r\n\r\n".to_owned(),
+    ] {
+        let before = proxy.get_stats().blocked_requests;
+        let answer = exchange(address, &text);
+        let start = answer.get(..12).unwrap_or_default();
+        assert!(
+            start.starts_with("HTTP/1.1 4"),
+            "{text:.40} -> {answer:.100}"
+        );
+        log_until(&proxy, |log| {
+            log.iter().filter(|entry| !entry.allowed).count() as u64 == before + 1
+        });
+    }
+    drop(tunnel(address, &format!("a.test:{port}")));
+}
+
+#[test]
+fn a_slow_head_is_given_up() {
+    let (_proxy, address) = started(config(&[]));
+    for start in [&b"GET http://a.test/ HT"[..], b"\x05", b"\x05\x01\x00", b""] {
+        let mut stream = client(address);
+        stream.write_all(start).unwrap();
+        let begun = Instant::now();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(begun.elapsed() < PATIENCE / 2, "{start:?}");
+    }
+}
+
+#[test]
+fn a_hello_that_never_ends_is_given_up() {
+    let port = host::silent();
+    let (_proxy, address) = proxy_to(port);
+    let mut inside = tunnel(address, &format!("a.test:{port}"));
+    inside.get_mut().write_all(&[22, 3, 1, 2, 0, 1]).unwrap();
+    let mut answer = Vec::new();
+    let _ = inside.read_to_end(&mut answer);
+}
+
+#[test]
+fn as_many_clients_as_the_limit_says() {
+    let port = host::echo();
+    let mut config = config(&[&format!("a.test:{port}")]);
+    config.limits.connections = 2;
+    let (_proxy, address) = started(config);
+    let place = format!("a.test:{port}");
+    let first = tunnel(address, &place);
+    let second = tunnel(address, &place);
+    // The third one waits until there is room.
+    let mut third = client(address);
+    write!(third, "CONNECT {place} HTTP/1.1\r\n\r\n").unwrap();
+    third
+        .set_read_timeout(Some(std::time::Duration::from_millis(200)))
+        .unwrap();
+    assert!(third.read(&mut [0; 1]).is_err());
+    drop(first);
+    third.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut answer = [0; 12];
+    third.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    drop(second);
+}

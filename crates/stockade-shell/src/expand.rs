@@ -1,0 +1,386 @@
+//! Words as the shell would pass them on: braces, tilde, parameters, substitutions, splitting.
+
+use crate::ast::{Parameter, Part, RawWord};
+use crate::braces::{self, Piece};
+use crate::model::{Hole, HoleKind, Place, Span, Word};
+use crate::parameter;
+use crate::read::{Context, Reader};
+
+/// A value longer than this is treated as unknown, so that `x=$x$x` can't grow without end.
+const LONGEST: usize = 1 << 16;
+/// Most values of a loop variable that are followed.
+const MOST_ALTERNATIVES: usize = 32;
+
+/// What is known about a variable.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Value {
+    /// Array elements; one for a plain variable.
+    pub(crate) fields: Vec<Word>,
+    /// The fields are different values at different times: a loop's variable.
+    pub(crate) alternatives: bool,
+}
+
+impl Value {
+    pub(crate) fn one(word: Word) -> Self {
+        Self {
+            fields: vec![word],
+            alternatives: false,
+        }
+    }
+}
+
+/// A word being put together.
+#[derive(Default)]
+pub(crate) struct Builder {
+    done: Vec<Word>,
+    text: String,
+    holes: Vec<Hole>,
+    quoted: bool,
+    /// Something was added, be it the empty string in quotes.
+    begun: bool,
+    splits: bool,
+    separators: String,
+}
+
+impl Builder {
+    fn text(&mut self, text: &str) {
+        self.begun = true;
+        self.text.push_str(text);
+    }
+
+    fn hole(&mut self, placeholder: &str, kind: HoleKind) {
+        let start = self.text.len();
+        self.text(placeholder);
+        self.holes.push(Hole {
+            range: start..self.text.len(),
+            kind,
+        });
+    }
+
+    fn end_field(&mut self, span: Span) {
+        if std::mem::take(&mut self.begun) {
+            self.done.push(Word {
+                text: std::mem::take(&mut self.text),
+                span,
+                holes: std::mem::take(&mut self.holes),
+                quoted: std::mem::take(&mut self.quoted),
+            });
+        }
+    }
+
+    /// Adds a known value. Unquoted, it splits into fields and its pattern characters are live.
+    fn value(&mut self, value: &Word, quoted: bool, span: Span) {
+        if quoted || !self.splits {
+            self.begun = true;
+            let offset = self.text.len();
+            self.text.push_str(&value.text);
+            let shift = |hole: &Hole| Hole {
+                range: hole.range.start + offset..hole.range.end + offset,
+                kind: hole.kind.clone(),
+            };
+            self.holes.extend(value.holes.iter().map(shift));
+            return;
+        }
+        let mut holes = value.holes.iter().peekable();
+        let mut chars = value.text.char_indices().peekable();
+        while let Some((at, c)) = chars.next() {
+            if let Some(hole) =
+                holes.next_if(|hole| hole.range.start == at && !hole.range.is_empty())
+            {
+                while chars.next_if(|(at, _)| *at < hole.range.end).is_some() {}
+                self.hole(&value.text[hole.range.clone()], hole.kind.clone());
+            } else if self.separators.contains(c) {
+                self.end_field(span);
+            } else if matches!(c, '*' | '?') {
+                self.hole(c.encode_utf8(&mut [0; 4]), HoleKind::Glob);
+            } else {
+                self.begun = true;
+                self.text.push(c);
+            }
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// The words that one written word becomes.
+    pub(crate) fn fields(&mut self, raw: &RawWord, context: &Context) -> Vec<Word> {
+        if let [Part::Text(text)] = raw.parts.as_slice()
+            && !text.starts_with('~')
+        {
+            let text = text.clone();
+            return vec![Word {
+                text,
+                span: raw.span,
+                ..Word::default()
+            }];
+        }
+        let mut out = Vec::new();
+        for pieces in braces::expand(&raw.parts) {
+            out.extend(self.expand(&pieces, raw.span, true, context));
+        }
+        out
+    }
+
+    /// The one word that a written word becomes where the shell does not split.
+    pub(crate) fn single(&mut self, raw: &RawWord, context: &Context) -> Word {
+        if let [Part::Here(body)] = raw.parts.as_slice() {
+            return body
+                .get()
+                .map_or_else(Word::default, |body| self.single(body, context));
+        }
+        let pieces: Vec<_> = raw.parts.iter().map(Piece::Part).collect();
+        let mut words = self.expand(&pieces, raw.span, false, context);
+        if words.is_empty() {
+            Word {
+                span: raw.span,
+                ..Word::default()
+            }
+        } else {
+            words.swap_remove(0)
+        }
+    }
+
+    fn expand(
+        &mut self,
+        pieces: &[Piece<'_>],
+        span: Span,
+        splits: bool,
+        context: &Context,
+    ) -> Vec<Word> {
+        if let Some(name) = splits.then(|| self.changing(pieces)).flatten() {
+            return self.each_alternative(&name, pieces, span, context);
+        }
+        let separators = self.separators();
+        let mut builder = Builder {
+            splits,
+            separators,
+            ..Builder::default()
+        };
+        for (at, piece) in pieces.iter().enumerate() {
+            match piece {
+                Piece::Number(number) => builder.text(&number.to_string()),
+                Piece::Letter(letter) => builder.text(letter.encode_utf8(&mut [0; 4])),
+                Piece::Part(Part::Text(text)) if at == 0 && text.starts_with('~') => {
+                    let end = text.find('/').unwrap_or(text.len());
+                    builder.hole(&text[..end], HoleKind::Tilde);
+                    builder.text(&text[end..]);
+                }
+                Piece::Part(part) => {
+                    let spliced = pieces.len() > 1;
+                    self.part(part, false, spliced, &mut builder, span, context);
+                }
+            }
+        }
+        builder.end_field(span);
+        builder.done
+    }
+
+    /// The first loop variable in a word.
+    fn changing(&self, pieces: &[Piece<'_>]) -> Option<String> {
+        if !self.has_alternatives {
+            return None;
+        }
+        let named = |part: &Part| match part {
+            Part::Parameter(parameter) => {
+                let value = self.variables.get(&parameter.name)?;
+                value.alternatives.then(|| parameter.name.clone())
+            }
+            _ => None,
+        };
+        pieces.iter().find_map(|piece| match piece {
+            Piece::Part(Part::Double(inner)) => inner.iter().find_map(named),
+            Piece::Part(part) => named(part),
+            _ => None,
+        })
+    }
+
+    fn each_alternative(
+        &mut self,
+        name: &str,
+        pieces: &[Piece<'_>],
+        span: Span,
+        context: &Context,
+    ) -> Vec<Word> {
+        let Some(value) = self.variables.get(name).cloned() else {
+            return Vec::new();
+        };
+        let mut out = Vec::new();
+        for field in value.fields.iter().take(MOST_ALTERNATIVES) {
+            self.variables
+                .insert(name.to_owned(), Value::one(field.clone()));
+            out.extend(self.expand(pieces, span, true, context));
+            if out.len() > MOST_ALTERNATIVES * 4 {
+                break;
+            }
+        }
+        self.variables.insert(name.to_owned(), value);
+        out
+    }
+
+    fn separators(&self) -> String {
+        self.variables
+            .get("IFS")
+            .and_then(|value| value.fields.first())
+            .and_then(Word::literal)
+            .map_or_else(|| " \t\n".to_owned(), str::to_owned)
+    }
+
+    fn part(
+        &mut self,
+        part: &Part,
+        quoted: bool,
+        spliced: bool,
+        builder: &mut Builder,
+        span: Span,
+        context: &Context,
+    ) {
+        match part {
+            Part::Text(text) => builder.text(text),
+            Part::Quoted(text) => {
+                builder.quoted = true;
+                builder.text(text);
+            }
+            Part::Double(inner) => {
+                builder.quoted = true;
+                // `"$@"` alone is as many words as there are parameters, maybe none.
+                let only_list = matches!(inner.as_slice(), [Part::Parameter(p)] if p.name == "@");
+                builder.begun |= !only_list;
+                for part in inner {
+                    self.part(
+                        part,
+                        true,
+                        spliced || inner.len() > 1,
+                        builder,
+                        span,
+                        context,
+                    );
+                }
+            }
+            Part::Glob(pattern) => builder.hole(pattern, HoleKind::Glob),
+            Part::Brace(brace) => builder.text(brace.encode_utf8(&mut [0; 4])),
+            // Always a word of its own, which `single` takes.
+            Part::Here(_) => {}
+            Part::Arithmetic(expression) => match parameter::arithmetic(expression) {
+                Some(number) => builder.text(&number.to_string()),
+                None => builder.hole("$(())", HoleKind::Arithmetic),
+            },
+            Part::Substitution(nodes) => {
+                let start = self.script.commands.len();
+                let output = self.read_nodes(nodes, &context.inside(Place::Substitution));
+                match output {
+                    Some(mut word) if word.literal().is_some() && word.text.len() <= LONGEST => {
+                        word.text.truncate(word.text.trim_end_matches('\n').len());
+                        builder.value(&word, quoted, span);
+                    }
+                    _ => {
+                        let commands = start..self.script.commands.len();
+                        builder.hole("$()", HoleKind::Substitution { commands });
+                    }
+                }
+            }
+            Part::Process(nodes) => {
+                let start = self.script.commands.len();
+                let output = self.read_nodes(nodes, &context.inside(Place::Process));
+                let commands = start..self.script.commands.len();
+                builder.hole(
+                    "/dev/fd/63",
+                    HoleKind::Process {
+                        commands,
+                        output: output.map(Box::new),
+                    },
+                );
+            }
+            Part::Parameter(parameter) => {
+                self.parameter(parameter, quoted, spliced, builder, span, context);
+            }
+        }
+    }
+
+    fn parameter(
+        &mut self,
+        parameter: &Parameter,
+        quoted: bool,
+        spliced: bool,
+        builder: &mut Builder,
+        span: Span,
+        context: &Context,
+    ) {
+        if parameter.name == "IFS"
+            && parameter.operation.is_none()
+            && !self.variables.contains_key("IFS")
+        {
+            builder.value(
+                &Word {
+                    text: " \t\n".to_owned(),
+                    ..Word::default()
+                },
+                quoted,
+                span,
+            );
+            return;
+        }
+        let fields = self.lookup(parameter);
+        let operand = parameter.operation.as_ref().map(|(operator, raw)| {
+            let operand = self.single(raw, context);
+            (operator.as_str(), operand)
+        });
+        let result = parameter::apply(parameter, fields, operand.as_ref());
+        match result {
+            Some(fields) => {
+                if let (Some((":=" | "=", _)), [field]) = (&operand, fields.as_slice()) {
+                    self.variables
+                        .insert(parameter.name.clone(), Value::one(field.clone()));
+                }
+                for (at, field) in fields.iter().enumerate() {
+                    if at > 0 {
+                        builder.end_field(span);
+                    }
+                    self.expanded_bytes += field.text.len();
+                    if field.text.len() > LONGEST || self.expanded_bytes > self.limits.nested_bytes
+                    {
+                        builder.hole("$_", HoleKind::Variable(parameter.name.clone()));
+                    } else {
+                        builder.value(field, quoted, span);
+                        builder.begun |= quoted;
+                    }
+                }
+            }
+            // Without arguments `$@` and `$*` vanish: `who$@ami` is `whoami`.
+            None if spliced
+                && matches!(parameter.name.as_str(), "@" | "*")
+                && parameter.operation.is_none() => {}
+            None => {
+                let placeholder = format!("${}", parameter.name);
+                builder.hole(&placeholder, HoleKind::Variable(parameter.name.clone()));
+            }
+        }
+    }
+
+    /// The fields of a parameter before its operation; `None` if unknown.
+    fn lookup(&self, parameter: &Parameter) -> Option<Vec<Word>> {
+        let name = if parameter.indirect {
+            let value = self.variables.get(&parameter.name)?;
+            value.fields.first()?.literal()?.to_owned()
+        } else {
+            parameter.name.clone()
+        };
+        if let Some(arguments) = &self.arguments {
+            match name.as_str() {
+                "@" | "*" => return Some(arguments.clone()),
+                _ => {}
+            }
+            if let Ok(at @ 1..) = name.parse::<usize>() {
+                return arguments.get(at - 1).map(|word| vec![word.clone()]);
+            }
+        }
+        let value = self.variables.get(&name)?;
+        match parameter.index.as_deref() {
+            Some("@" | "*") => Some(value.fields.clone()),
+            Some(index) => {
+                let at: usize = index.parse().ok()?;
+                Some(vec![value.fields.get(at)?.clone()])
+            }
+            None => Some(value.fields.first().cloned().into_iter().collect()),
+        }
+    }
+}

@@ -1,0 +1,733 @@
+//! Statements to commands, in order, with what is known of variables, functions and files.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::Limits;
+use crate::ast::{FunctionNode, Node, RawAssignment, RawRedirect, RawValue, Simple};
+use crate::expand::Value;
+use crate::fold;
+use crate::lex::Origin;
+use crate::model::{
+    Assignment, Command, CommandId, Embedded, Function, HoleKind, Pipeline, Place, Problem,
+    ProblemKind, Redirect, RedirectOp, Script, Span, Stdin, Word, WrittenFile,
+};
+use crate::parse::Parser;
+use crate::wrappers::{self, Inner};
+
+/// Calls of functions within functions that are followed.
+const CALL_DEPTH: usize = 4;
+/// Commands read again because a function was called with constants.
+const CALL_COMMANDS: usize = 5_000;
+
+/// What surrounds a statement.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Context {
+    /// The stage that the next simple command itself is.
+    stage: Option<(usize, usize)>,
+    /// The stage around, for statements in compound commands.
+    outer: Option<(usize, usize)>,
+    place: Place,
+    function: Option<usize>,
+    parent: Option<CommandId>,
+    stdin: Stdin,
+    background: bool,
+    /// The output will be used, so it is worth working out.
+    wanted: bool,
+}
+
+impl Context {
+    /// For statements inside a compound command.
+    fn within(&self) -> Self {
+        let outer = self.stage.or(self.outer);
+        Self {
+            stage: None,
+            outer,
+            ..self.clone()
+        }
+    }
+
+    /// For statements inside a substitution.
+    pub(crate) fn inside(&self, place: Place) -> Self {
+        Self {
+            place,
+            wanted: true,
+            background: false,
+            ..self.within()
+        }
+    }
+}
+
+/// The state of reading one script.
+pub(crate) struct Reader<'a> {
+    source: &'a str,
+    pub(crate) limits: &'a Limits,
+    pub(crate) script: Script,
+    pub(crate) variables: HashMap<String, Value>,
+    /// Some variable is a loop's; spares the search otherwise.
+    pub(crate) has_alternatives: bool,
+    /// `$1` … of the function being read, if it was called with known words.
+    pub(crate) arguments: Option<Vec<Word>>,
+    functions: HashMap<String, Rc<FunctionNode>>,
+    files: HashMap<String, Word>,
+    depth: usize,
+    nested_bytes: usize,
+    call_depth: usize,
+    called: usize,
+    /// Bytes that variables were expanded to.
+    pub(crate) expanded_bytes: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(source: &'a str, limits: &'a Limits) -> Self {
+        Self {
+            source,
+            limits,
+            script: Script::default(),
+            variables: HashMap::new(),
+            has_alternatives: false,
+            arguments: None,
+            functions: HashMap::new(),
+            files: HashMap::new(),
+            depth: 0,
+            nested_bytes: 0,
+            call_depth: 0,
+            called: 0,
+            expanded_bytes: 0,
+        }
+    }
+
+    pub(crate) fn run(mut self) -> Script {
+        let mut parser = Parser::new(self.source, Origin::Exact { base: 0 }, 0, self.limits.depth);
+        let nodes = parser.script();
+        self.script.problems = parser.problems;
+        self.script.comments = parser.comments;
+        self.read_nodes(&nodes, &Context::default());
+        self.script
+    }
+
+    /// Reads statements; the constant text they print, if it is.
+    pub(crate) fn read_nodes(&mut self, nodes: &[Node], context: &Context) -> Option<Word> {
+        let mut output = Some(Word::default());
+        for node in nodes {
+            let text = self.node(node, context);
+            output = output
+                .zip(text)
+                .map(|(output, text)| wrappers::concat(output, &text));
+        }
+        output
+    }
+
+    fn node(&mut self, node: &Node, context: &Context) -> Option<Word> {
+        if self.script.commands.len() >= self.limits.commands {
+            self.too_large();
+            return None;
+        }
+        match node {
+            Node::Simple(simple) => self.simple(simple, context),
+            Node::Pipeline { stages, span } => self.pipeline(stages, *span, context),
+            Node::Background(inner) => {
+                let context = Context {
+                    background: true,
+                    ..context.clone()
+                };
+                self.node(inner, &context)
+            }
+            Node::Compound {
+                body,
+                redirects,
+                span,
+            } => {
+                let inner = self.redirected(redirects, *span, context);
+                self.read_nodes(body, &inner)
+            }
+            Node::For {
+                name,
+                items,
+                body,
+                redirects,
+                span,
+            } => {
+                let inner = self.redirected(redirects, *span, context);
+                let mut fields = Vec::new();
+                for item in items {
+                    fields.extend(self.fields(item, context));
+                }
+                if fields.is_empty() || name.is_empty() {
+                    self.variables.remove(name);
+                } else {
+                    self.has_alternatives = true;
+                    self.variables.insert(
+                        name.clone(),
+                        Value {
+                            fields,
+                            alternatives: true,
+                        },
+                    );
+                }
+                self.read_nodes(body, &inner);
+                None
+            }
+            Node::Words {
+                words,
+                body,
+                redirects,
+                span,
+            } => {
+                let inner = self.redirected(redirects, *span, context);
+                for word in words {
+                    self.single(word, &inner);
+                }
+                self.read_nodes(body, &inner);
+                None
+            }
+            Node::Function(function) => {
+                self.define(function, context);
+                None
+            }
+        }
+    }
+
+    fn too_large(&mut self) {
+        let whole = Span::new(0, self.source.len());
+        let problem = Problem {
+            kind: ProblemKind::TooLarge,
+            span: whole,
+        };
+        if self.script.problems.last() != Some(&problem) {
+            self.script.problems.push(problem);
+        }
+    }
+
+    fn pipeline(&mut self, stages: &[Node], span: Span, context: &Context) -> Option<Word> {
+        let id = self.new_pipeline(stages.len(), span, context);
+        let mut stdin = context.stdin.clone();
+        let mut output = None;
+        for (at, stage) in stages.iter().enumerate() {
+            let wanted = context.wanted || at + 1 < stages.len();
+            let inner = Context {
+                stage: Some((id, at)),
+                stdin,
+                wanted,
+                ..context.clone()
+            };
+            output = self.node(stage, &inner);
+            stdin = output.clone().map_or(Stdin::Pipe, Stdin::Text);
+        }
+        self.script.pipelines[id].commands.end = self.script.commands.len();
+        output
+    }
+
+    fn new_pipeline(&mut self, stages: usize, span: Span, context: &Context) -> usize {
+        let start = self.script.commands.len();
+        let outer = context.stage.or(context.outer);
+        self.script.pipelines.push(Pipeline {
+            stages,
+            outer,
+            commands: start..start,
+            span,
+        });
+        self.script.pipelines.len() - 1
+    }
+
+    /// The context inside a compound command, its redirections noted as a command without words.
+    fn redirected(&mut self, redirects: &[RawRedirect], span: Span, context: &Context) -> Context {
+        let mut inner = context.within();
+        if redirects.is_empty() {
+            return inner;
+        }
+        let redirects = self.redirects(redirects, context);
+        inner.stdin = stdin_after(&redirects, &inner.stdin);
+        let command = Command {
+            span,
+            redirects,
+            ..Command::default()
+        };
+        self.push(command, context);
+        inner
+    }
+
+    fn redirects(&mut self, raw: &[RawRedirect], context: &Context) -> Vec<Redirect> {
+        raw.iter()
+            .map(|redirect| Redirect {
+                op: redirect.op,
+                fd: redirect.fd,
+                target: self.single(&redirect.target, context),
+                span: redirect.span,
+            })
+            .collect()
+    }
+
+    fn push(&mut self, mut command: Command, context: &Context) -> CommandId {
+        let (pipeline, stage) = context.stage.unwrap_or_else(|| {
+            let id = self.new_pipeline(1, command.span, context);
+            self.script.pipelines[id].commands.end += 1;
+            (id, 0)
+        });
+        command.pipeline = pipeline;
+        command.stage = stage;
+        command.parent = context.parent;
+        command.place = context.place;
+        command.function = context.function;
+        command.background = context.background;
+        self.script.commands.push(command);
+        self.script.commands.len() - 1
+    }
+
+    fn simple(&mut self, simple: &Simple, context: &Context) -> Option<Word> {
+        let values = self.values(&simple.assignments, context);
+        let mut words = Vec::with_capacity(simple.words.len());
+        for raw in &simple.words {
+            words.extend(self.fields(raw, context));
+        }
+        let redirects = self.redirects(&simple.redirects, context);
+        let stdin = stdin_after(&redirects, &context.stdin);
+        let declares = matches!(
+            words.first().map(|word| word.text.as_str()),
+            None | Some("export" | "declare" | "typeset" | "local" | "readonly")
+        );
+        if declares {
+            self.assign(&simple.assignments, &values);
+        }
+        let assignments = simple
+            .assignments
+            .iter()
+            .zip(&values)
+            .map(|(raw, fields)| Assignment {
+                name: raw.name.clone(),
+                value: wrappers::join(fields),
+                span: raw.span,
+            })
+            .collect();
+        let command = Command {
+            span: simple.span,
+            words,
+            assignments,
+            redirects,
+            stdin,
+            ..Command::default()
+        };
+        self.command(command, context)
+    }
+
+    /// Notes a command and whatever it starts; its constant output, if that is wanted.
+    fn command(&mut self, command: Command, context: &Context) -> Option<Word> {
+        if self.script.commands.len() >= self.limits.commands {
+            self.too_large();
+            return None;
+        }
+        self.builtin(&command);
+        let name = command.name();
+        let writes = command
+            .redirects
+            .iter()
+            .any(|redirect| redirect.op.writes());
+        let folds = (context.wanted || writes) && name.is_some_and(fold::may_fold);
+        let output = if folds { fold::output(&command) } else { None };
+        if writes || name == Some("tee") {
+            self.note_files(&command, output.as_ref());
+        }
+        let silent = command.words.is_empty();
+        let inner = wrappers::unwrap(&command.words, &command.stdin);
+        let reads = self.read_from_file(&command);
+        let called = name.and_then(|name| self.functions.get(name)).cloned();
+        let arguments = called.as_ref().map(|_| command.args().to_vec());
+        let stdin = command.stdin.clone();
+        let id = self.push(command, context);
+        let (pipeline, stage) = (
+            self.script.commands[id].pipeline,
+            self.script.commands[id].stage,
+        );
+        let inner_context = Context {
+            stage: Some((pipeline, stage)),
+            parent: Some(id),
+            stdin,
+            ..context.clone()
+        };
+        if let Some((function, arguments)) = called.zip(arguments) {
+            self.call(&function, arguments, &inner_context);
+        }
+        let mut inner_output = None;
+        for item in inner.into_iter().chain(reads) {
+            inner_output = self.inner(item, id, &inner_context);
+        }
+        self.script.pipelines[pipeline].commands.end = self.script.commands.len();
+        if silent {
+            Some(Word::default())
+        } else {
+            output.or(inner_output)
+        }
+    }
+
+    fn inner(&mut self, item: Inner, id: CommandId, context: &Context) -> Option<Word> {
+        let deeper = Context { ..context.clone() };
+        match item {
+            Inner::Words(words) => {
+                if self.depth >= self.limits.depth {
+                    self.too_deep(words.first().map_or_else(Span::default, |word| word.span));
+                    return None;
+                }
+                let span = Span::new(words.first()?.span.start, words.last()?.span.end);
+                let stdin = context.stdin.clone();
+                self.depth += 1;
+                let output = self.command(
+                    Command {
+                        span,
+                        words,
+                        stdin,
+                        ..Command::default()
+                    },
+                    &deeper,
+                );
+                self.depth -= 1;
+                output
+            }
+            Inner::Shell(text) => self.nested(&text, &deeper.within()),
+            Inner::Deferred(text) => {
+                let context = Context {
+                    place: Place::Deferred,
+                    ..deeper.within()
+                };
+                self.nested(&text, &context);
+                None
+            }
+            Inner::Code(language, code) => {
+                self.script.embedded.push(Embedded {
+                    language,
+                    code,
+                    command: id,
+                });
+                None
+            }
+        }
+    }
+
+    fn too_deep(&mut self, span: Span) {
+        self.script.problems.push(Problem {
+            kind: ProblemKind::TooDeep,
+            span,
+        });
+    }
+
+    /// Reads text that a shell is given.
+    fn nested(&mut self, word: &Word, context: &Context) -> Option<Word> {
+        if word.text.trim().is_empty() {
+            return Some(Word::default());
+        }
+        if self.depth >= self.limits.depth {
+            self.too_deep(word.span);
+            return None;
+        }
+        self.nested_bytes += word.text.len();
+        if self.nested_bytes > self.limits.nested_bytes {
+            self.too_large();
+            return None;
+        }
+        let (text, origin) = self.source_of(word);
+        let mut parser = Parser::new(&text, origin, self.depth, self.limits.depth);
+        let nodes = parser.script();
+        self.script.problems.append(&mut parser.problems);
+        self.depth += 1;
+        let output = self.read_nodes(&nodes, context);
+        self.depth -= 1;
+        output
+    }
+
+    /// The text of a word to be read again, its unknown parts as variables, and where it stands.
+    fn source_of(&mut self, word: &Word) -> (String, Origin) {
+        if word
+            .holes
+            .iter()
+            .all(|hole| matches!(hole.kind, HoleKind::Glob | HoleKind::Tilde))
+        {
+            let origin = exact_origin(self.source, word).unwrap_or(Origin::Within(word.span));
+            return (word.text.clone(), origin);
+        }
+        let mut text = String::with_capacity(word.text.len() + 16);
+        let mut from = 0;
+        for hole in &word.holes {
+            text.push_str(&word.text[from..hole.range.start]);
+            from = hole.range.end;
+            match &hole.kind {
+                HoleKind::Variable(name) => braced(&mut text, name),
+                HoleKind::Glob | HoleKind::Tilde => text.push_str(&word.text[hole.range.clone()]),
+                HoleKind::Arithmetic => text.push_str("${_}"),
+                HoleKind::Substitution { .. } | HoleKind::Process { .. } => {
+                    // A variable of our own stands for the output, so that the link is kept.
+                    let name = format!("__output_{}", self.variables.len());
+                    braced(&mut text, &name);
+                    let placeholder = word.text[hole.range.clone()].to_owned();
+                    let mut hole = hole.clone();
+                    hole.range = 0..placeholder.len();
+                    let value = Word {
+                        text: placeholder,
+                        span: word.span,
+                        holes: vec![hole],
+                        quoted: false,
+                    };
+                    self.variables.insert(name, Value::one(value));
+                }
+            }
+        }
+        text.push_str(&word.text[from..]);
+        (text, Origin::Within(word.span))
+    }
+
+    fn values(&mut self, raw: &[RawAssignment], context: &Context) -> Vec<Vec<Word>> {
+        raw.iter()
+            .map(|assignment| match &assignment.value {
+                RawValue::Scalar(word) => vec![self.single(word, context)],
+                RawValue::Array(items) => items
+                    .iter()
+                    .flat_map(|item| self.fields(item, context))
+                    .collect(),
+            })
+            .collect()
+    }
+
+    fn assign(&mut self, raw: &[RawAssignment], values: &[Vec<Word>]) {
+        for (raw, fields) in raw.iter().zip(values) {
+            let fields = fields.clone();
+            let old = if raw.append {
+                self.variables.remove(&raw.name)
+            } else {
+                None
+            };
+            let value = match old {
+                Some(mut old) if matches!(raw.value, RawValue::Scalar(_)) => {
+                    let last = old
+                        .fields
+                        .last_mut()
+                        .map(std::mem::take)
+                        .unwrap_or_default();
+                    Value::one(wrappers::concat(last, &fields[0]))
+                }
+                Some(mut old) => {
+                    old.fields.extend(fields);
+                    old
+                }
+                None => Value {
+                    fields,
+                    alternatives: false,
+                },
+            };
+            if value.fields.len() < 1024 {
+                self.variables.insert(raw.name.clone(), value);
+            }
+        }
+    }
+
+    /// Builtins that change variables: `unset`, `read`, `set --`, `printf -v`.
+    fn builtin(&mut self, command: &Command) {
+        let Some(name @ ("unset" | "read" | "set" | "mapfile" | "readarray")) = command.name()
+        else {
+            return;
+        };
+        let args = command.args();
+        if name == "set" {
+            if args.first().is_some_and(|word| word.text == "--") {
+                self.arguments = Some(args[1..].to_vec());
+            }
+            return;
+        }
+        let constant = match &command.stdin {
+            Stdin::Text(text) if name == "read" => text
+                .literal()
+                .map(|text| text.trim_end_matches('\n').to_owned()),
+            _ => None,
+        };
+        let names: Vec<&Word> = args
+            .iter()
+            .filter(|word| !word.text.starts_with('-'))
+            .collect();
+        let array = args
+            .iter()
+            .any(|word| is_cluster(&word.text) && word.text.contains('a'));
+        if let (true, Some(text), [name]) = (array, &constant, names.as_slice()) {
+            let own = command
+                .assignments
+                .iter()
+                .find(|assignment| assignment.name == "IFS");
+            let separators = own.map_or_else(|| " \t\n".to_owned(), |own| own.value.text.clone());
+            let parts = text
+                .split(|c| separators.contains(c))
+                .filter(|part| !part.is_empty());
+            let word = |part: &str| Word {
+                text: part.to_owned(),
+                span: command.span,
+                ..Word::default()
+            };
+            let fields = parts.take(256).map(word).collect();
+            let value = Value {
+                fields,
+                alternatives: false,
+            };
+            self.variables.insert(name.text.clone(), value);
+            return;
+        }
+        for word in &names {
+            match (&constant, names.len()) {
+                (Some(text), 1) => {
+                    let value = Word {
+                        text: text.clone(),
+                        span: command.span,
+                        ..Word::default()
+                    };
+                    self.variables.insert(word.text.clone(), Value::one(value));
+                }
+                _ => {
+                    self.variables.remove(&word.text);
+                }
+            }
+        }
+    }
+
+    fn define(&mut self, function: &Rc<FunctionNode>, context: &Context) {
+        let start = self.script.commands.len();
+        let index = self.script.functions.len();
+        self.script.functions.push(Function {
+            name: function.name.clone(),
+            span: function.span,
+            commands: start..start,
+        });
+        let inner = Context {
+            function: Some(index),
+            ..context.within()
+        };
+        let arguments = self.arguments.take();
+        self.node(&function.body, &inner);
+        self.arguments = arguments;
+        self.script.functions[index].commands.end = self.script.commands.len();
+        self.functions
+            .insert(function.name.clone(), Rc::clone(function));
+    }
+
+    /// Reads a function's body again with the words it is called with.
+    fn call(&mut self, function: &Rc<FunctionNode>, arguments: Vec<Word>, context: &Context) {
+        let known = arguments.iter().any(|word| word.constant().is_some());
+        if !known || self.call_depth >= CALL_DEPTH || self.called >= CALL_COMMANDS {
+            return;
+        }
+        let before = self.script.commands.len();
+        let outer = self.arguments.replace(arguments);
+        self.call_depth += 1;
+        self.node(&function.body, &context.within());
+        self.call_depth -= 1;
+        self.arguments = outer;
+        self.called += self.script.commands.len() - before;
+    }
+
+    /// Remembers constant text written to a file, in case it is run later.
+    fn note_files(&mut self, command: &Command, output: Option<&Word>) {
+        let mut text = output.and_then(Word::literal).map(str::to_owned);
+        let mut paths: Vec<&Word> = command
+            .redirects
+            .iter()
+            .filter(|redirect| redirect.op.writes() && redirect.fd.is_none_or(|fd| fd == 1))
+            .map(|redirect| &redirect.target)
+            .collect();
+        if command.name() == Some("tee") {
+            let Stdin::Text(input) = &command.stdin else {
+                return;
+            };
+            text = input.literal().map(str::to_owned);
+            paths.extend(command.args());
+        }
+        let Some(text) = text else {
+            return;
+        };
+        let here = command
+            .redirects
+            .iter()
+            .find(|redirect| redirect.op == RedirectOp::HereDocument);
+        let span = here.map_or(command.span, |redirect| redirect.target.span);
+        for path in paths.iter().filter_map(|word| word.literal()) {
+            let path = path.strip_prefix("./").unwrap_or(path).to_owned();
+            let append = command
+                .redirects
+                .iter()
+                .any(|redirect| redirect.op == RedirectOp::Append);
+            let old = self.files.remove(&path).filter(|_| append);
+            let mut word = old.unwrap_or_default();
+            if word.text.len() + text.len() < self.limits.nested_bytes {
+                word.text.push_str(&text);
+                word.span = span;
+                let file = WrittenFile {
+                    path: path.clone(),
+                    text: word.clone(),
+                    span: command.span,
+                };
+                self.script.files.push(file);
+                self.files.insert(path, word);
+            }
+        }
+    }
+
+    /// What a command runs from a file that the script itself has written.
+    fn read_from_file(&self, command: &Command) -> Vec<Inner> {
+        if self.files.is_empty() {
+            return Vec::new();
+        }
+        let Some(path) = wrappers::script_file(command) else {
+            return Vec::new();
+        };
+        let Some(text) = self.files.get(path.strip_prefix("./").unwrap_or(path)) else {
+            return Vec::new();
+        };
+        wrappers::run_text(command, text).into_iter().collect()
+    }
+}
+
+/// Short options together: `-ra`.
+fn is_cluster(text: &str) -> bool {
+    text.starts_with('-') && !text.starts_with("--")
+}
+
+/// Adds `${name}`.
+fn braced(text: &mut String, name: &str) {
+    text.push_str("${");
+    text.push_str(name);
+    text.push('}');
+}
+
+/// Where a word's text stands unchanged in the source, quotes aside.
+fn exact_origin(source: &str, word: &Word) -> Option<Origin> {
+    let written = source.get(word.span.start..word.span.end)?;
+    if written == word.text {
+        return Some(Origin::Exact {
+            base: word.span.start,
+        });
+    }
+    let inside = written.get(1..written.len().checked_sub(1)?)?;
+    (inside == word.text).then_some(Origin::Exact {
+        base: word.span.start + 1,
+    })
+}
+
+/// Standard input after redirections.
+fn stdin_after(redirects: &[Redirect], before: &Stdin) -> Stdin {
+    let last = redirects.iter().rev().find(|redirect| {
+        redirect.fd.unwrap_or(0) == 0
+            && matches!(
+                redirect.op,
+                RedirectOp::Read
+                    | RedirectOp::ReadWrite
+                    | RedirectOp::DuplicateIn
+                    | RedirectOp::HereDocument
+                    | RedirectOp::HereString
+            )
+    });
+    let Some(redirect) = last else {
+        return before.clone();
+    };
+    match redirect.op {
+        RedirectOp::HereDocument | RedirectOp::HereString => Stdin::Text(redirect.target.clone()),
+        _ => match redirect.target.holes.first().map(|hole| &hole.kind) {
+            Some(HoleKind::Process {
+                output: Some(text), ..
+            }) => Stdin::Text((**text).clone()),
+            Some(HoleKind::Process { .. }) => Stdin::Pipe,
+            _ => Stdin::File,
+        },
+    }
+}

@@ -1,0 +1,780 @@
+//! Commands that run other commands, and where in their arguments those stand.
+
+use crate::model::{Command, Hole, HoleKind, Language, Span, Stdin, Word};
+
+/// What a command runs.
+#[derive(Debug)]
+pub(crate) enum Inner {
+    /// A command given as words.
+    Words(Vec<Word>),
+    /// Text for a shell.
+    Shell(Word),
+    /// Text for a shell, run later.
+    Deferred(Word),
+    /// Code in another language.
+    Code(Language, Word),
+}
+
+/// A command whose arguments, after its own options, are another command.
+struct Prefix {
+    /// Names that behave so.
+    names: &'static [&'static str],
+    /// Short options that take a value, as letters.
+    short: &'static str,
+    /// Long options that take their value as the next word.
+    long: &'static [&'static str],
+    /// Operands before the command.
+    operands: usize,
+    /// `NAME=value` may come before the command.
+    assignments: bool,
+}
+
+const fn prefix(names: &'static [&'static str], short: &'static str) -> Prefix {
+    Prefix {
+        names,
+        short,
+        long: &[],
+        operands: 0,
+        assignments: false,
+    }
+}
+
+const fn after(names: &'static [&'static str], short: &'static str, operands: usize) -> Prefix {
+    Prefix {
+        names,
+        short,
+        long: &[],
+        operands,
+        assignments: false,
+    }
+}
+
+const PREFIXES: &[Prefix] = &[
+    Prefix {
+        names: &["sudo", "doas"],
+        short: "ugpUChrtTDR",
+        long: &[
+            "--user",
+            "--group",
+            "--prompt",
+            "--chdir",
+            "--host",
+            "--close-from",
+            "--role",
+            "--type",
+        ],
+        operands: 0,
+        assignments: true,
+    },
+    Prefix {
+        names: &["env"],
+        short: "uC",
+        long: &["--unset", "--chdir"],
+        operands: 0,
+        assignments: true,
+    },
+    Prefix {
+        names: &["pkexec", "run0"],
+        short: "",
+        long: &["--user"],
+        operands: 0,
+        assignments: false,
+    },
+    prefix(
+        &[
+            "nohup",
+            "setsid",
+            "builtin",
+            "unbuffer",
+            "fakeroot",
+            "chronic",
+            "caffeinate",
+            "eatmydata",
+        ],
+        "",
+    ),
+    prefix(
+        &[
+            "linux64",
+            "linux32",
+            "setarch",
+            "catchsegv",
+            "dbus-run-session",
+            "dumb-init",
+            "tini",
+        ],
+        "g",
+    ),
+    prefix(
+        &[
+            "torsocks",
+            "torify",
+            "proxychains",
+            "proxychains4",
+            "tsocks",
+        ],
+        "f",
+    ),
+    prefix(&["command"], ""),
+    prefix(&["exec"], "a"),
+    prefix(&["nice"], "n"),
+    prefix(&["ionice"], "cnpPu"),
+    prefix(&["time"], "fo"),
+    prefix(&["stdbuf"], "ioe"),
+    prefix(&["strace", "ltrace"], "eoapsuEIObPSXU"),
+    prefix(&["valgrind", "rlwrap", "perf-stat", "xvfb-run"], "sn"),
+    prefix(&["unshare"], "SGRw"),
+    prefix(&["nsenter"], "tSGNmuinpCUrwW"),
+    prefix(&["systemd-run"], "pEMtuH"),
+    prefix(&["sshpass"], "pfdP"),
+    prefix(&["busybox", "toybox"], ""),
+    prefix(&["cpulimit"], "lpe"),
+    prefix(&["hyperfine"], "wmMrLpscSniu"),
+    prefix(&["firejail"], ""),
+    prefix(&["entr"], ""),
+    after(&["timeout", "gtimeout"], "sk", 1),
+    after(&["chroot"], "", 1),
+    after(&["chrt"], "TPD", 1),
+    after(&["taskset"], "", 1),
+    after(&["gosu", "su-exec"], "", 1),
+    after(&["faketime"], "", 1),
+    after(&["direnv-exec"], "", 1),
+    Prefix {
+        names: &["xargs", "gxargs"],
+        short: "aEIJLnPRsd",
+        long: &[
+            "--arg-file",
+            "--delimiter",
+            "--max-args",
+            "--max-lines",
+            "--max-procs",
+            "--replace",
+        ],
+        operands: 0,
+        assignments: false,
+    },
+];
+
+/// Subcommands after which a command follows: `poetry run …`.
+const RUNNERS: &[(&str, &[&str])] = &[
+    ("poetry", &["run"]),
+    ("pipenv", &["run"]),
+    ("uv", &["run"]),
+    ("pdm", &["run"]),
+    ("hatch", &["run"]),
+    ("rye", &["run"]),
+    ("conda", &["run"]),
+    ("bundle", &["exec"]),
+    ("rustup", &["run"]),
+    ("direnv", &["exec"]),
+    ("perf", &["stat", "record"]),
+    ("git", &["bisect"]),
+    ("start-stop-daemon", &[]),
+];
+
+const SHELLS: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish", "rzsh", "csh", "tcsh",
+    "pdksh", "yash",
+];
+
+/// Whether a program's name is a shell's.
+pub fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
+}
+
+/// An interpreter: how it is told code on its command line.
+struct Interpreter {
+    language: Language,
+    /// Letters of short options that take code.
+    code: &'static str,
+    /// Long options that take code.
+    long: &'static [&'static str],
+    /// Letters of short options that take another value.
+    values: &'static str,
+}
+
+fn interpreter(name: &str) -> Option<Interpreter> {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let (language, code, long, values): (_, _, &'static [&'static str], _) = match stem {
+        "python" | "pypy" | "ipython" => (Language::Python, "c", &[], "WXm"),
+        "node" | "nodejs" | "bun" => (Language::JavaScript, "ep", &["--eval", "--print"], "rC"),
+        "perl" => (Language::Perl, "eE", &[], "I"),
+        "ruby" | "jruby" => (Language::Ruby, "e", &[], "rICEFT"),
+        "php" => (Language::Php, "rBRE", &["--run"], "cdfz"),
+        "lua" | "luajit" => (Language::Lua, "e", &[], "l"),
+        "psql" => (Language::Sql, "c", &["--command"], "dfhLopRTUPFv"),
+        "mysql" | "mariadb" => (Language::Sql, "e", &["--execute"], "hPSDu"),
+        _ => return None,
+    };
+    Some(Interpreter {
+        language,
+        code,
+        long,
+        values,
+    })
+}
+
+/// What a command's words, with what is known of its standard input, make it run.
+pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
+    let Some(first) = words.first() else {
+        return Vec::new();
+    };
+    let Some(name) = first
+        .constant()
+        .map(|text| text.rsplit('/').next().unwrap_or(text))
+    else {
+        return after_unknown(words).into_iter().collect();
+    };
+    let args = &words[1..];
+    let mut out = Vec::new();
+    match name {
+        "eval" => push_shell(&mut out, args),
+        "trap" if args.len() > 1 => out.push(Inner::Deferred(args[0].clone())),
+        "alias" => {
+            out.extend(
+                args.iter()
+                    .filter_map(|word| Some(Inner::Deferred(rest(word, word.text.find('=')? + 1)))),
+            );
+        }
+        "find" | "gfind" | "fd" | "fdfind" => out.extend(find_exec(args)),
+        "parallel" => out.extend(parallel(args, stdin)),
+        "xargs" | "gxargs" => out.extend(xargs(name, args, stdin)),
+        "watch" => push_shell(&mut out, &args[skip_options(args, "n", &["--interval"])..]),
+        "ssh" | "mosh" | "autossh" => {
+            let start = skip_options(args, "bcDEeFIiJLlmOopQRSWw", &[]) + 1;
+            push_shell(&mut out, args.get(start..).unwrap_or_default());
+        }
+        "su" | "runuser" | "sg" | "script" | "flock" => out.extend(dash_c(args)),
+        "crontab" | "at" | "batch" => {}
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "lxc" | "incus" => {
+            out.extend(crate::containers::exec(args));
+        }
+        "tmux" | "screen" => out.extend(multiplexer(args)),
+        "env" => out.extend(env_split(args)),
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            let start = skip_options(args, "Fvf", &[]);
+            let from_file = args[..start].iter().any(|word| word.text.starts_with("-f"));
+            if let (false, Some(program)) = (from_file, args.get(start)) {
+                out.push(Inner::Code(Language::Awk, program.clone()));
+            }
+        }
+        "sqlite3" | "sqlite" => {
+            let start = skip_options(args, "", &["-cmd"]);
+            out.extend(
+                args.get(start + 1..)
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|w| Inner::Code(Language::Sql, w.clone())),
+            );
+            push_stdin(&mut out, Language::Sql, stdin);
+        }
+        "deno" if args.first().is_some_and(|word| word.text == "eval") => {
+            out.extend(
+                args.get(1)
+                    .map(|word| Inner::Code(Language::JavaScript, word.clone())),
+            );
+        }
+        _ if is_shell(name) => out.extend(shell(args, stdin)),
+        "." | "source" => out.extend(process_output(args)),
+        _ => {
+            if let Some(interpreter) = interpreter(name) {
+                out.extend(code(&interpreter, args, stdin));
+            }
+        }
+    }
+    if out.is_empty() {
+        out.extend(prefixed(name, args));
+    }
+    out
+}
+
+fn push_shell(out: &mut Vec<Inner>, words: &[Word]) {
+    if !words.is_empty() {
+        out.push(Inner::Shell(join(words)));
+    }
+}
+
+fn push_stdin(out: &mut Vec<Inner>, language: Language, stdin: &Stdin) {
+    if let Stdin::Text(text) = stdin {
+        out.push(Inner::Code(language, text.clone()));
+    }
+}
+
+/// Most commands made from one list of arguments.
+const MOST_EXPANDED: usize = 16;
+
+/// `xargs command`, with the words of a known input added or put in the place of `{}`.
+fn xargs(name: &str, args: &[Word], stdin: &Stdin) -> Vec<Inner> {
+    let Some(Inner::Words(command)) = prefixed(name, args) else {
+        return Vec::new();
+    };
+    let Stdin::Text(input) = stdin else {
+        return vec![Inner::Words(command)];
+    };
+    let inputs: Vec<Word> = split(input);
+    if inputs.is_empty() {
+        return vec![Inner::Words(command)];
+    }
+    let replaced = args
+        .iter()
+        .find_map(|word| word.text.strip_prefix("-I"))
+        .map(|rest| if rest.is_empty() { "{}" } else { rest });
+    if let Some(mark) = replaced {
+        let inputs = inputs.iter().take(MOST_EXPANDED);
+        return inputs
+            .map(|input| Inner::Words(substitute(&command, mark, input)))
+            .collect();
+    }
+    let mut words = command;
+    words.extend(inputs.into_iter().take(256));
+    vec![Inner::Words(words)]
+}
+
+/// `parallel command ::: arguments`, or with arguments on standard input.
+fn parallel(args: &[Word], stdin: &Stdin) -> Vec<Inner> {
+    let end = args
+        .iter()
+        .position(|word| word.text.starts_with(":::"))
+        .unwrap_or(args.len());
+    let start = skip_options(
+        &args[..end],
+        "jISNLnPadD",
+        &["--results", "--jobs", "--joblog", "--delay", "--timeout"],
+    );
+    let command = args.get(start..end).unwrap_or_default();
+    let mut inputs: Vec<Word> = args
+        .get(end..)
+        .unwrap_or_default()
+        .iter()
+        .filter(|word| !word.text.starts_with(":::"))
+        .cloned()
+        .collect();
+    if let Stdin::Text(text) = stdin {
+        inputs.extend(split(text));
+    }
+    if inputs.is_empty() {
+        return if command.is_empty() {
+            Vec::new()
+        } else {
+            vec![Inner::Shell(join(command))]
+        };
+    }
+    let made = inputs.iter().take(MOST_EXPANDED).map(|input| {
+        if command.is_empty() {
+            return Inner::Shell(input.clone());
+        }
+        Inner::Words(substitute(command, "{}", input))
+    });
+    made.collect()
+}
+
+/// A command with `mark` replaced by a word, or the word added if there is no mark.
+fn substitute(command: &[Word], mark: &str, input: &Word) -> Vec<Word> {
+    let mut found = false;
+    let mut words: Vec<Word> = command
+        .iter()
+        .map(|word| match word.text.find(mark) {
+            Some(at) if word.literal().is_some() => {
+                found = true;
+                let head = Word {
+                    text: word.text[..at].to_owned(),
+                    span: word.span,
+                    ..Word::default()
+                };
+                let tail = Word {
+                    text: word.text[at + mark.len()..].to_owned(),
+                    ..Word::default()
+                };
+                concat(concat(head, input), &tail)
+            }
+            _ => word.clone(),
+        })
+        .collect();
+    if !found {
+        words.push(input.clone());
+    }
+    words
+}
+
+/// A text's words, split at blanks, if all of it is known.
+fn split(text: &Word) -> Vec<Word> {
+    let Some(known) = text.literal() else {
+        return Vec::new();
+    };
+    let word = |part: &str| Word {
+        text: part.to_owned(),
+        span: text.span,
+        ..Word::default()
+    };
+    known.split_whitespace().map(word).collect()
+}
+
+/// `$SUDO rm -rf /`: an unknown name may be empty or a wrapper, and then the next word runs.
+fn after_unknown(words: &[Word]) -> Option<Inner> {
+    let wholly = matches!(
+        words[0].holes.as_slice(),
+        [Hole { kind: HoleKind::Variable(_), range }] if *range == (0..words[0].text.len())
+    );
+    let next = words.get(1)?.literal()?;
+    let plausible = !next.is_empty()
+        && next
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b == b'-' || b.is_ascii_digit());
+    let plausible = plausible && next.starts_with(|c: char| c.is_ascii_lowercase());
+    (wholly && plausible).then(|| Inner::Words(words[1..].to_vec()))
+}
+
+/// The number of leading options, values included.
+pub(crate) fn skip_options(args: &[Word], short: &str, long: &[&str]) -> usize {
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        let text = word.text.as_str();
+        if text == "--" {
+            return at + 1;
+        }
+        if !text.starts_with('-') || text.len() < 2 {
+            break;
+        }
+        let takes_next = if text.starts_with("--") {
+            long.contains(&text)
+        } else {
+            // In a cluster, the rest after an option with a value is that value.
+            let value = text[1..].find(|c| short.contains(c));
+            value.is_some_and(|value| value + 2 == text.len()) || long.contains(&text)
+        };
+        at += 1 + usize::from(takes_next);
+    }
+    at.min(args.len())
+}
+
+fn is_assignment(word: &Word) -> bool {
+    let Some((name, _)) = word.text.split_once('=') else {
+        return false;
+    };
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// The command after a prefix command's own arguments.
+fn prefixed(name: &str, args: &[Word]) -> Option<Inner> {
+    if let Some((_, verbs)) = RUNNERS.iter().find(|(runner, _)| *runner == name) {
+        return after_verb(verbs, args);
+    }
+    let prefix = PREFIXES
+        .iter()
+        .find(|prefix| prefix.names.contains(&name))?;
+    let queries = name == "command"
+        && args
+            .first()
+            .is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"));
+    if queries {
+        return None;
+    }
+    let mut at = skip_options(args, prefix.short, prefix.long);
+    if name == "env" && args.get(at).is_some_and(|word| word.text == "-") {
+        at += 1;
+    }
+    if prefix.assignments {
+        at += args[at..]
+            .iter()
+            .take_while(|word| is_assignment(word))
+            .count();
+    }
+    at += prefix.operands;
+    let rest = args.get(at..)?;
+    (!rest.is_empty()).then(|| Inner::Words(rest.to_vec()))
+}
+
+fn after_verb(verbs: &[&str], args: &[Word]) -> Option<Inner> {
+    let verb = args
+        .iter()
+        .position(|word| verbs.contains(&word.text.as_str()))?;
+    let rest = &args[verb + 1..];
+    let rest = rest.strip_prefix_words("run");
+    let at = skip_options(
+        rest,
+        "npe",
+        &["--name", "--prefix", "--with", "--python", "--package"],
+    );
+    let rest = rest.get(at..)?;
+    (!rest.is_empty()).then(|| Inner::Words(rest.to_vec()))
+}
+
+trait StripPrefixWords {
+    fn strip_prefix_words(&self, first: &str) -> &Self;
+}
+
+impl StripPrefixWords for [Word] {
+    fn strip_prefix_words(&self, first: &str) -> &Self {
+        match self.split_first() {
+            Some((word, rest)) if word.text == first => rest,
+            _ => self,
+        }
+    }
+}
+
+/// The command after `-exec` and its kin.
+fn find_exec(args: &[Word]) -> Vec<Inner> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        at += 1;
+        if !matches!(
+            word.text.as_str(),
+            "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch"
+        ) {
+            continue;
+        }
+        let rest = &args[at..];
+        let end = rest
+            .iter()
+            .position(|word| matches!(word.text.as_str(), ";" | "+" | "\\"))
+            .unwrap_or(rest.len());
+        if end > 0 {
+            out.push(Inner::Words(rest[..end].to_vec()));
+        }
+        at += end;
+    }
+    out
+}
+
+/// The text after `-c`, wherever it stands.
+fn dash_c(args: &[Word]) -> Option<Inner> {
+    let flag = args.iter().position(|word| {
+        let text = word.text.as_str();
+        matches!(text, "--command" | "--session-command")
+            || (text.starts_with('-') && !text.starts_with("--") && text.ends_with('c'))
+    });
+    if let Some(flag) = flag {
+        return args.get(flag + 1).map(|word| Inner::Shell(word.clone()));
+    }
+    let inline = args
+        .iter()
+        .find(|word| word.text.starts_with("--command="))?;
+    Some(Inner::Shell(rest(inline, "--command=".len())))
+}
+
+fn multiplexer(args: &[Word]) -> Option<Inner> {
+    let verb = args.iter().position(|word| {
+        matches!(
+            word.text.as_str(),
+            "new"
+                | "new-session"
+                | "new-window"
+                | "neww"
+                | "split-window"
+                | "-dm"
+                | "-dmS"
+                | "run"
+                | "run-shell"
+        )
+    })?;
+    let named = usize::from(args[verb].text == "-dmS");
+    let rest = &args[(verb + 1 + named).min(args.len())..];
+    let rest = &rest[skip_options(rest, "censtxyF", &[])..];
+    (!rest.is_empty()).then(|| Inner::Shell(join(rest)))
+}
+
+/// `env -S 'command line'`.
+fn env_split(args: &[Word]) -> Option<Inner> {
+    let at = args
+        .iter()
+        .position(|word| word.text.starts_with("-S") || word.text.starts_with("--split-string"))?;
+    let text = &args[at].text;
+    if matches!(text.as_str(), "-S" | "--split-string") {
+        return (at + 1 < args.len()).then(|| Inner::Shell(join(&args[at + 1..])));
+    }
+    let skip = if text.starts_with("-S") {
+        2
+    } else {
+        "--split-string=".len()
+    };
+    let mut words = vec![rest(&args[at], skip.min(text.len()))];
+    words.extend_from_slice(&args[at + 1..]);
+    Some(Inner::Shell(join(&words)))
+}
+
+/// `sh -c text`, or text on standard input, or a file that is a process substitution.
+fn shell(args: &[Word], stdin: &Stdin) -> Option<Inner> {
+    let mut at = 0;
+    let mut wants_text = false;
+    let mut reads_stdin = false;
+    while let Some(word) = args.get(at) {
+        let text = word.text.as_str();
+        if text == "--" {
+            at += 1;
+            break;
+        }
+        if !text.starts_with(['-', '+']) || text.len() < 2 {
+            break;
+        }
+        let cluster = !text.starts_with("--");
+        wants_text |= cluster && text.contains('c');
+        reads_stdin |= cluster && text.contains('s');
+        let value =
+            (cluster && text.ends_with(['o', 'O'])) || matches!(text, "--rcfile" | "--init-file");
+        at += 1 + usize::from(value);
+    }
+    if wants_text {
+        return args.get(at).map(|word| Inner::Shell(word.clone()));
+    }
+    let file = args.get(at).map(|word| word.text.as_str());
+    if reads_stdin || matches!(file, None | Some("-" | "/dev/stdin")) {
+        return match stdin {
+            Stdin::Text(text) => Some(Inner::Shell(text.clone())),
+            _ => None,
+        };
+    }
+    process_output(args.get(at..)?)
+}
+
+/// Constant text in a process substitution given as a script.
+fn process_output(args: &[Word]) -> Option<Inner> {
+    let word = args.first()?;
+    let output = word.holes.iter().find_map(|hole| match &hole.kind {
+        HoleKind::Process { output, .. } => output.clone(),
+        _ => None,
+    })?;
+    Some(Inner::Shell(*output))
+}
+
+/// Code on an interpreter's command line or standard input.
+fn code(interpreter: &Interpreter, args: &[Word], stdin: &Stdin) -> Vec<Inner> {
+    let mut out = Vec::new();
+    let mut operands = false;
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        at += 1;
+        let text = word.text.as_str();
+        if let Some((name, _)) = text.split_once('=').filter(|_| text.starts_with("--")) {
+            if interpreter.long.contains(&name) {
+                out.push(Inner::Code(
+                    interpreter.language,
+                    rest(word, name.len() + 1),
+                ));
+            }
+            continue;
+        }
+        if text.starts_with("--") && interpreter.long.contains(&text) {
+            out.extend(
+                args.get(at)
+                    .map(|word| Inner::Code(interpreter.language, word.clone())),
+            );
+            at += 1;
+            continue;
+        }
+        if !text.starts_with('-') || text.len() < 2 || text.starts_with("--") {
+            operands |= !text.starts_with('-');
+            continue;
+        }
+        let letter =
+            text[1..].find(|c| interpreter.code.contains(c) || interpreter.values.contains(c));
+        let Some(letter) = letter.map(|letter| letter + 1) else {
+            continue;
+        };
+        let is_code = text[letter..].starts_with(|c| interpreter.code.contains(c));
+        let last = letter + 1 == text.len();
+        if is_code {
+            let inline = (!last).then(|| rest(word, letter + 1));
+            let code = inline.or_else(|| args.get(at).cloned());
+            out.extend(code.map(|code| Inner::Code(interpreter.language, code)));
+        }
+        at += usize::from(last);
+        if interpreter.language == Language::Python && (is_code || text.starts_with("-m")) {
+            // What follows are the program's own arguments.
+            operands = true;
+            if text == "-m" && at <= args.len() {
+                // A module run as a program is judged by its name: `python -m pip install`.
+                let words = args[at - 1..].to_vec();
+                out.extend((!words.is_empty()).then_some(Inner::Words(words)));
+            }
+            break;
+        }
+    }
+    if out.is_empty() && (!operands || interpreter.language == Language::Sql) {
+        push_stdin(&mut out, interpreter.language, stdin);
+    }
+    out
+}
+
+/// The file that a command runs as a script: `bash x`, `. x`, `./x`, `python x`, `sh < x`.
+pub(crate) fn script_file(command: &Command) -> Option<&str> {
+    let program = command.words.first()?.literal()?;
+    let name = command.name()?;
+    let runs = is_shell(name) || interpreter(name).is_some() || matches!(name, "." | "source");
+    if runs {
+        let operand = command
+            .args()
+            .iter()
+            .find(|word| !word.text.starts_with('-'));
+        let input = command
+            .redirects
+            .iter()
+            .find(|redirect| redirect.op == crate::RedirectOp::Read);
+        return operand
+            .or_else(|| input.map(|redirect| &redirect.target))?
+            .literal();
+    }
+    program.contains('/').then_some(program)
+}
+
+/// Text of a script file as what its command makes of it.
+pub(crate) fn run_text(command: &Command, text: &Word) -> Option<Inner> {
+    let name = command.name()?;
+    if let Some(interpreter) = interpreter(name) {
+        return Some(Inner::Code(interpreter.language, text.clone()));
+    }
+    let first = text.text.lines().next().unwrap_or_default();
+    let shebang = first
+        .strip_prefix("#!")
+        .and_then(|line| line.split(['/', ' ']).rfind(|part| !part.is_empty()));
+    match shebang.and_then(interpreter).filter(|_| !is_shell(name)) {
+        Some(interpreter) => Some(Inner::Code(interpreter.language, text.clone())),
+        None => Some(Inner::Shell(text.clone())),
+    }
+}
+
+/// Words joined by spaces, as `eval` does.
+pub(crate) fn join(words: &[Word]) -> Word {
+    let mut words_iter = words.iter();
+    let Some(first) = words_iter.next() else {
+        return Word::default();
+    };
+    let space = Word {
+        text: " ".to_owned(),
+        ..Word::default()
+    };
+    words_iter.fold(first.clone(), |joined, word| {
+        let end = word.span.end.max(joined.span.end);
+        let mut joined = concat(concat(joined, &space), word);
+        joined.span = Span::new(joined.span.start, end);
+        joined
+    })
+}
+
+/// One word after another.
+pub(crate) fn concat(mut left: Word, right: &Word) -> Word {
+    let offset = left.text.len();
+    left.text.push_str(&right.text);
+    left.holes.extend(right.holes.iter().map(|hole| Hole {
+        range: hole.range.start + offset..hole.range.end + offset,
+        kind: hole.kind.clone(),
+    }));
+    left.quoted |= right.quoted;
+    left
+}
+
+/// A word from byte `from` of its text.
+fn rest(word: &Word, from: usize) -> Word {
+    let holes = word.holes.iter().filter(|hole| hole.range.start >= from);
+    Word {
+        text: word.text[from..].to_owned(),
+        span: word.span,
+        holes: holes
+            .map(|hole| Hole {
+                range: hole.range.start - from..hole.range.end - from,
+                kind: hole.kind.clone(),
+            })
+            .collect(),
+        quoted: word.quoted,
+    }
+}

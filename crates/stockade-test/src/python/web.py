@@ -1,0 +1,88 @@
+"""Hosts for clients in a sandbox: HTTP, HTTPS and an echo, each on a port of its own.
+
+Prints the ports, then `ready`, then every request, so that the suite can tell what arrived.
+"""
+import http.server
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+
+
+def say(text):
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        say(f"request {self.command} {self.path} {self.headers.get('Host')} {len(body)}")
+        text = f"hello {self.command} {len(body)}\n".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = do_PUT = answer
+
+    def log_message(self, *args):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, request, address):
+        pass
+
+
+def start(server):
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_address[1]
+
+
+def echo():
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve(stream):
+        say("echo connected")
+        with stream:
+            while data := stream.recv(65536):
+                stream.sendall(data)
+
+    def accept():
+        while True:
+            threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return listener.getsockname()[1]
+
+
+def tls():
+    directory = tempfile.mkdtemp()
+    key, certificate = os.path.join(directory, "key"), os.path.join(directory, "certificate")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=a.test",
+         "-addext", "subjectAltName=DNS:a.test,DNS:x.a.test"],
+        check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    for name in (key, certificate):
+        os.unlink(name)
+    os.rmdir(directory)
+    server = Server(("127.0.0.1", 0), Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    return server
+
+
+say(f"HTTP {start(Server(('127.0.0.1', 0), Handler))}")
+say(f"HTTPS {start(tls())}")
+say(f"ECHO {echo()}")
+say("ready")
+sys.stdin.read()

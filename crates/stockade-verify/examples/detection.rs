@@ -1,0 +1,145 @@
+//! Measures the verifier on labelled code: `detection [--misses] FILE…`.
+//!
+//! Each file holds gzipped JSON lines with `code` (or `text`), `label` (1: should be found) and
+//! `lang`. A text counts as found when it has a violation of severity error. `--misses` shows what
+//! was judged otherwise than its label says.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use serde::Deserialize;
+use stockade_verify::{CodeVerifier, Language, Severity};
+
+#[derive(Deserialize)]
+struct Row {
+    #[serde(alias = "text")]
+    code: String,
+    label: u8,
+    #[serde(default)]
+    lang: Option<String>,
+    #[serde(default)]
+    source: String,
+    #[serde(default)]
+    category: String,
+}
+
+#[derive(Default)]
+struct Score {
+    dangerous: usize,
+    found: usize,
+    ordinary: usize,
+    accused: usize,
+}
+
+fn main() -> ExitCode {
+    let mut files: Vec<_> = std::env::args_os().skip(1).collect();
+    let show = files.first().is_some_and(|first| first == "--misses");
+    files.drain(..usize::from(show));
+    let mut out = std::io::stdout().lock();
+    if files.is_empty() {
+        let _ = writeln!(out, "usage: detection [--misses] FILE…");
+        return ExitCode::from(2);
+    }
+    let verifier = CodeVerifier::new();
+    let _ = writeln!(
+        out,
+        "{:<34} {:>9} {:>7} {:>9} {:>8} {:>9}",
+        "file and source", "dangerous", "recall", "ordinary", "accused", "rate"
+    );
+    for file in &files {
+        let path = Path::new(file);
+        let Some(rows) = read(path) else {
+            let _ = writeln!(
+                out,
+                "{}: skipped, not there or not readable",
+                path.display()
+            );
+            continue;
+        };
+        let total = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut scores: BTreeMap<String, Score> = BTreeMap::new();
+        for row in rows {
+            let language = row.lang.as_deref().and_then(Language::from_name);
+            let language = language.unwrap_or(Language::Bash);
+            let result = verifier.verify_as(&row.code, language);
+            for key in [
+                format!("  {} {}", row.source, language.as_str()),
+                total.clone().into_owned(),
+            ] {
+                let score = scores.entry(key).or_default();
+                if row.label == 1 {
+                    score.dangerous += 1;
+                    score.found += usize::from(!result.safe);
+                } else {
+                    score.ordinary += 1;
+                    score.accused += usize::from(!result.safe);
+                }
+            }
+            if show && (row.label == 1) == result.safe {
+                let rules: Vec<_> = result
+                    .violations
+                    .iter()
+                    .filter(|violation| row.label == 1 || violation.severity == Severity::Error)
+                    .map(|violation| {
+                        format!(
+                            "{}:{} {} [{}]",
+                            violation.line, violation.rule, violation.reason, violation.code
+                        )
+                    })
+                    .collect();
+                let code: String = row
+                    .code
+                    .chars()
+                    .take(if row.label == 1 { 400 } else { 90 })
+                    .collect();
+                let kind = if row.label == 1 { "MISSED" } else { "ACCUSED" };
+                let _ = writeln!(
+                    out,
+                    "{kind} {} {} | {}\n      {}",
+                    row.source,
+                    row.category,
+                    code.replace('\n', "⏎"),
+                    rules.join("\n      ")
+                );
+            }
+        }
+        for (key, score) in &scores {
+            let _ = writeln!(
+                out,
+                "{key:<34} {:>9} {:>7} {:>9} {:>8} {:>9}",
+                score.dangerous,
+                share(score.found, score.dangerous),
+                score.ordinary,
+                score.accused,
+                share(score.accused, score.ordinary),
+            );
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn share(part: usize, whole: usize) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    format!(
+        "{}.{} %",
+        part * 1000 / whole / 10,
+        part * 1000 / whole % 10
+    )
+}
+
+fn read(path: &Path) -> Option<Vec<Row>> {
+    let output = Command::new("gzip").arg("-dc").arg(path).output().ok()?;
+    if !output.status.success() {
+        return None;
+    }
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(
+        text.lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect(),
+    )
+}

@@ -1,0 +1,604 @@
+//! What each action of the tables means for the verdict.
+
+use super::api::{Dialect, Entry};
+use super::judge::{Judge, argument, is_foreign, is_loose};
+use super::run::option;
+use super::value::{Args, Kind, Taint, Value};
+use crate::files::{Deletion, Writing};
+use crate::paths::Place;
+use crate::result::Span;
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one arm for each action of the tables"
+    )]
+    pub(super) fn act(
+        &mut self,
+        path: &str,
+        entry: Entry,
+        args: &Args,
+        span: Span,
+        endless: bool,
+        result: Value,
+    ) -> Value {
+        let arg = argument(args, entry);
+        let second = args.positional.get(entry.second);
+        let place = arg.and_then(Value::as_text).map(Place::new);
+        let given = arg.and_then(Value::as_text).unwrap_or_default();
+        match entry.action {
+            "shell" => {
+                self.shell(path, arg, span);
+                result.with(Taint::OUTPUT)
+            }
+            "argv" => {
+                self.argv(path, arg, args, span);
+                result.with(Taint::OUTPUT)
+            }
+            "argv-rest" => {
+                let words = args.positional.get(entry.at..).unwrap_or_default();
+                let list = Value::list(words.to_vec());
+                let own = words.first().and_then(Value::exact) == Some("/proc/self/exe");
+                if own && endless {
+                    self.findings
+                        .add(Rule::ForkBomb, span, "starts itself without end");
+                }
+                self.argv(path, Some(&list), args, span);
+                result.with(Taint::OUTPUT)
+            }
+            "argv-path" => {
+                let mut words: Vec<Value> = arg.cloned().into_iter().collect();
+                if let Some(rest) = args.positional.get(entry.at + 1) {
+                    match rest.as_list() {
+                        // The first is the program's own name, unless someone forgot it.
+                        Some(rest) => {
+                            let own = rest
+                                .first()
+                                .and_then(Value::exact)
+                                .is_none_or(|name| !name.starts_with('-'));
+                            words.extend(rest.iter().skip(usize::from(own)).cloned());
+                        }
+                        None => words.push(Value::unknown(rest.taint)),
+                    }
+                }
+                self.argv(path, Some(&Value::list(words)), args, span);
+                result.with(Taint::OUTPUT)
+            }
+            "spawn-script" => {
+                let own = arg.and_then(Value::as_api) == Some("__filename");
+                if own && endless {
+                    self.findings
+                        .add(Rule::ForkBomb, span, "starts itself without end");
+                }
+                result
+            }
+            "spawn" => {
+                let mut words: Vec<Value> = arg.cloned().into_iter().collect();
+                words.extend(
+                    second
+                        .and_then(Value::as_list)
+                        .unwrap_or_default()
+                        .iter()
+                        .cloned(),
+                );
+                if option(args, "shell") == Some(true) && words.len() == 1 {
+                    self.shell(path, arg, span);
+                } else {
+                    self.argv(path, Some(&Value::list(words)), args, span);
+                }
+                result.with(Taint::OUTPUT)
+            }
+            "go-cmd" => {
+                let mut words: Vec<Value> = args.named("Path").cloned().into_iter().collect();
+                let rest = args
+                    .named("Args")
+                    .and_then(Value::as_list)
+                    .unwrap_or_default();
+                words.extend(rest.iter().skip(1).cloned());
+                if !words.is_empty() {
+                    self.argv(path, Some(&Value::list(words)), args, span);
+                }
+                result
+            }
+            "code" => {
+                self.code(path, arg, span);
+                result
+            }
+            "function" => {
+                self.code(path, args.positional.last(), span);
+                result
+            }
+            "timer" => {
+                if arg.is_some_and(|value| value.as_text().is_some()) {
+                    self.code(path, arg, span);
+                }
+                result
+            }
+            "worker" => {
+                if option(args, "eval") == Some(true) {
+                    self.code(path, arg, span);
+                }
+                result
+            }
+            "import" => {
+                self.computed_import(path, arg, span);
+                result
+            }
+            "run-file" => {
+                if self.downloaded.contains(given) {
+                    self.findings.add(
+                        Rule::DownloadRun,
+                        span,
+                        format!("runs {given}, which was downloaded"),
+                    );
+                }
+                if is_loose(given) {
+                    self.findings.add(
+                        Rule::CodeDynamic,
+                        span,
+                        format!("`{path}` runs code from {given}, where anyone may put it"),
+                    );
+                }
+                self.findings.warn(
+                    Rule::CodeDynamic,
+                    span,
+                    format!("`{path}` runs code from a file"),
+                );
+                result
+            }
+            "deserialize" | "unmarshal" => {
+                self.deserialize(path, entry, arg, span);
+                let taint = if entry.action == "unmarshal" {
+                    Taint::DECODED
+                } else {
+                    Taint::NONE
+                };
+                result.with(taint)
+            }
+            "yaml" => {
+                let loader = args
+                    .get(1, "Loader")
+                    .and_then(Value::as_api)
+                    .unwrap_or_default();
+                if !(loader.contains("Safe") || loader.contains("safe") || loader.contains("Base"))
+                {
+                    self.deserialize(path, entry, arg, span);
+                }
+                result
+            }
+            "open" | "os-open" | "open-self" | "js-open" | "go-open" => {
+                self.open(entry, args, span, &result)
+            }
+            "write" => {
+                if let Some(place) = &place {
+                    self.write(place, given, Writing::Replace, args.taint(), span);
+                    return Value::of(Kind::Handle(given.into()));
+                }
+                result
+            }
+            "make" => {
+                if let Some(place) = &place {
+                    self.write(place, given, Writing::Append, Taint::NONE, span);
+                }
+                result
+            }
+            "read" => match &place {
+                Some(place) => {
+                    let read = self.read(place, span, result);
+                    if self.dialect == Dialect::Go && path == "os.Open" {
+                        Value::of(Kind::Handle(given.into())).with(read.taint)
+                    } else {
+                        Value::unknown(read.taint)
+                    }
+                }
+                None => Value::unknown(result.taint | Taint::FILE),
+            },
+            "list" => {
+                if let Some(place) = &place {
+                    self.read(place, span, result.clone());
+                }
+                result
+            }
+            "move" | "copy" => {
+                if let Some(place) = &place {
+                    self.read(place, span, result.clone());
+                }
+                if let Some(place) = place.as_ref().filter(|_| entry.action == "move") {
+                    self.delete(place, Deletion::Tree, span);
+                }
+                if let Some(target) = second.and_then(Value::as_text) {
+                    let place = Place::new(target);
+                    self.write(&place, target, Writing::Replace, Taint::NONE, span);
+                    if self.downloaded.contains(given) {
+                        self.downloaded.insert(target.into());
+                    }
+                }
+                result
+            }
+            "delete" | "delete-tree" | "js-remove" => {
+                let tree = entry.action == "delete-tree"
+                    || entry.action == "js-remove" && option(args, "recursive") == Some(true);
+                match &place {
+                    Some(place) => self.delete(
+                        place,
+                        if tree {
+                            Deletion::ForcedTree
+                        } else {
+                            Deletion::File
+                        },
+                        span,
+                    ),
+                    None => self.unknown_delete(path, arg, tree, span),
+                }
+                result
+            }
+            "chmod" => {
+                self.chmod(given, second, span);
+                result
+            }
+            "privilege" => {
+                let root = args.first().and_then(Value::as_int) == Some(0);
+                if root {
+                    self.findings.add(
+                        Rule::PrivilegeChange,
+                        span,
+                        format!("`{path}` becomes root"),
+                    );
+                } else {
+                    self.findings.warn(
+                        Rule::PrivilegeChange,
+                        span,
+                        format!("`{path}` changes credentials"),
+                    );
+                }
+                result
+            }
+            "kill" => {
+                if matches!(arg.and_then(Value::as_int), Some(-1 | 1)) {
+                    self.findings
+                        .add(Rule::SystemStop, span, "stops every process it may");
+                }
+                result
+            }
+            "fork" => {
+                if endless {
+                    self.findings.add(Rule::ForkBomb, span, "forks without end");
+                }
+                result
+            }
+            "duplicate" => {
+                self.seen.duplicates.get_or_insert(span);
+                result
+            }
+            "setenv" => {
+                self.item_set(
+                    &Value::api("os.environ"),
+                    arg.unwrap_or(&Value::UNKNOWN),
+                    span,
+                );
+                result
+            }
+            "archive" => {
+                if let Some(source) = second.and_then(Value::as_text)
+                    && is_foreign(&Place::new(source))
+                {
+                    let name = format!("{given}.zip");
+                    self.archived.insert(given.into());
+                    self.archived.insert(name.into());
+                }
+                result
+            }
+            "stop-all" => {
+                self.findings
+                    .add(Rule::SystemStop, span, "stops every process it may");
+                result
+            }
+            "encrypt" => Value::unknown(result.taint | Taint::ENCRYPTED),
+            "shell-remote" => {
+                if let Some(command) = arg.and_then(Value::as_text) {
+                    self.command_text(command, span);
+                }
+                result.with(Taint::OUTPUT)
+            }
+            "mmap" => {
+                let executable = |value: &Value| {
+                    let named = |value: &Value| {
+                        value
+                            .as_api()
+                            .is_some_and(|name| name.ends_with("PROT_EXEC"))
+                    };
+                    named(value) || value.as_list().is_some_and(|flags| flags.iter().any(named))
+                };
+                if args.all().any(executable) {
+                    self.findings.add(
+                        Rule::ProcessTamper,
+                        span,
+                        format!("`{path}` makes memory that can be run as code"),
+                    );
+                }
+                result
+            }
+            "clipboard" => {
+                self.seen.copies = true;
+                result
+            }
+            "stop" => {
+                self.findings
+                    .add(Rule::SystemStop, span, "stops the machine");
+                result
+            }
+            "native" => {
+                self.findings
+                    .warn(Rule::LowLevel, span, format!("`{path}` calls native code"));
+                result
+            }
+            "low-level" => {
+                if self.dialect == Dialect::JavaScript {
+                    self.findings.add(
+                        Rule::LowLevel,
+                        span,
+                        format!("`{path}` reaches past the language"),
+                    );
+                    self.findings.add(
+                        Rule::ObfuscatedName,
+                        span,
+                        format!("`{path}` reaches functions without importing them"),
+                    );
+                } else {
+                    self.findings.warn(
+                        Rule::LowLevel,
+                        span,
+                        format!("`{path}` reaches past the language"),
+                    );
+                }
+                result
+            }
+            "inject" => {
+                self.findings.add(
+                    Rule::ProcessTamper,
+                    span,
+                    format!("`{path}` puts code into memory and runs it"),
+                );
+                result
+            }
+            "fetch" | "send" | "fetch-or-send" | "request" | "exchange" => {
+                self.fetch(path, entry, args, span, result)
+            }
+            "retrieve" => {
+                self.url(path, arg, span);
+                if let Some(target) = second.and_then(Value::as_text) {
+                    let place = Place::new(target);
+                    self.write(&place, target, Writing::Replace, Taint::DOWNLOADED, span);
+                }
+                result.with(Taint::DOWNLOADED)
+            }
+            "download" => result.with(Taint::DOWNLOADED),
+            "connect" => {
+                self.connects(arg, span);
+                if self.dialect == Dialect::JavaScript {
+                    self.connects(args.first(), span);
+                }
+                result.with(Taint::SOCKET)
+            }
+            "transmit" | "mail" => {
+                self.sends(path, args, span);
+                result
+            }
+            "pipe" => {
+                if args.taint().has(Taint::OUTPUT) {
+                    self.findings.add(
+                        Rule::ReverseShell,
+                        span,
+                        "connects a process to the network",
+                    );
+                }
+                result
+            }
+            "receive" => Value::unknown(result.taint | Taint::SOCKET),
+            "bind" => {
+                let address = match arg.map(|value| &value.kind) {
+                    Some(Kind::List(items)) => items.first().and_then(Value::as_text),
+                    Some(Kind::Text(text)) => Some(text.as_ref()),
+                    _ => None,
+                };
+                self.seen.listens = true;
+                if address.is_some_and(|address| {
+                    address.is_empty()
+                        || address.starts_with("0.0.0.0")
+                        || address.starts_with(':')
+                        || address.starts_with("::")
+                }) {
+                    self.findings.warn(
+                        Rule::NetworkListen,
+                        span,
+                        "accepts connections from every network",
+                    );
+                }
+                result
+            }
+            "accept" => result.with(Taint::SOCKET),
+            "resolve" | "resolve-txt" => self.resolve(path, arg, span, result),
+            "input" => Value::unknown(result.taint | Taint::INPUT),
+            "environment" => result.with(Taint::ENVIRONMENT),
+            "identity" => {
+                self.seen.identity = true;
+                Value::unknown(result.taint | Taint::IDENTITY)
+            }
+            "decode" | "buffer" => {
+                if entry.action == "decode" {
+                    Value::unknown(result.taint | Taint::DECODED)
+                } else {
+                    Value::unknown(result.taint)
+                }
+            }
+            "go-copy" => {
+                if let (Some(Kind::Handle(file)), Some(source)) =
+                    (arg.map(|value| &value.kind), second)
+                    && source.deep_taint().has(Taint::DOWNLOADED | Taint::SOCKET)
+                {
+                    self.downloaded.insert(file.clone());
+                }
+                result
+            }
+            "serialize" => {
+                if args
+                    .all()
+                    .any(|value| matches!(value.as_api(), Some("process.env" | "os.environ")))
+                {
+                    self.findings.add(
+                        Rule::Exfiltration,
+                        span,
+                        format!("`{path}` packs the whole environment"),
+                    );
+                }
+                result
+            }
+            "watch" => {
+                self.findings.add(
+                    Rule::Surveillance,
+                    span,
+                    format!("`{path}` records what the user does"),
+                );
+                result
+            }
+            "watch-weak" => {
+                if endless && path.contains("lip") {
+                    self.seen.pastes.get_or_insert(span);
+                }
+                self.findings.warn(
+                    Rule::Surveillance,
+                    span,
+                    format!("`{path}` records what the user does"),
+                );
+                Value::unknown(result.taint | Taint::SECRET)
+            }
+            "steal" => {
+                self.findings.add(
+                    Rule::CredentialRead,
+                    span,
+                    format!("`{path}` reads stored credentials"),
+                );
+                Value::unknown(result.taint | Taint::SECRET)
+            }
+            "steal-weak" => {
+                self.findings.warn(
+                    Rule::CredentialRead,
+                    span,
+                    format!("`{path}` reads a stored credential"),
+                );
+                Value::unknown(result.taint | Taint::SECRET)
+            }
+            "registry" => {
+                let opens = path.contains("OpenKey");
+                let writes = !opens
+                    || args.all().any(|value| {
+                        value.as_api().is_some_and(|flag| {
+                            ["SET_VALUE", "ALL_ACCESS", "KEY_WRITE"]
+                                .iter()
+                                .any(|part| flag.contains(part))
+                        })
+                    });
+                let run = writes
+                    && args.all().any(|value| {
+                        value
+                            .as_text()
+                            .is_some_and(|text| text.contains("CurrentVersion\\Run"))
+                    });
+                if run {
+                    self.findings.add(
+                        Rule::PersistenceStartup,
+                        span,
+                        "adds itself to what starts with the session",
+                    );
+                }
+                result
+            }
+            "schedule" => {
+                self.findings
+                    .add(Rule::PersistenceCron, span, "edits a job table");
+                result
+            }
+            "setup" => {
+                self.setup(args, span);
+                result
+            }
+            _ => result,
+        }
+    }
+
+    fn open(&mut self, entry: Entry, args: &Args, span: Span, result: &Value) -> Value {
+        let Some(path) = argument(args, entry)
+            .and_then(Value::as_text)
+            .map(str::to_owned)
+        else {
+            return Value::unknown(result.taint.without(Taint::UNBOUND) | Taint::FILE);
+        };
+        let place = Place::new(&path);
+        let mode = args.get(1, "mode").or_else(|| args.named("flags"));
+        let flag = |value: &Value| {
+            let name = value.as_api().unwrap_or_default();
+            ["O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND", "O_TRUNC"]
+                .iter()
+                .any(|flag| name.contains(flag))
+        };
+        let writes = match mode.map(|mode| &mode.kind) {
+            Some(Kind::Text(mode)) => mode.contains(['w', 'a', 'x', '+']),
+            Some(Kind::Api(_)) => mode.is_some_and(flag),
+            Some(Kind::List(flags)) => flags.iter().any(flag),
+            _ => false,
+        };
+        if writes {
+            let how = if mode
+                .and_then(Value::as_text)
+                .is_some_and(|mode| mode.contains('a'))
+            {
+                Writing::Append
+            } else {
+                Writing::Replace
+            };
+            self.write(&place, &path, how, Taint::NONE, span);
+        } else {
+            self.read(&place, span, result.clone());
+        }
+        let handle: super::ir::Text = path.into();
+        Value::of(Kind::Handle(handle)).with(result.taint.without(Taint::UNBOUND))
+    }
+
+    fn unknown_delete(&mut self, path: &str, arg: Option<&Value>, tree: bool, span: Span) {
+        let taint = arg.map_or(Taint::NONE, Value::deep_taint);
+        if tree && taint.has(Taint::INPUT) {
+            self.findings.warn(
+                Rule::FileDelete,
+                span,
+                format!("`{path}` deletes a tree chosen from outside"),
+            );
+        } else {
+            self.findings.warn(
+                Rule::FileDelete,
+                span,
+                format!("`{path}` deletes something chosen at run time"),
+            );
+        }
+    }
+
+    /// `setup(cmdclass={"install": …})`
+    fn setup(&mut self, args: &Args, span: Span) {
+        let Some(Kind::Dict(pairs)) = args.named("cmdclass").map(|value| &value.kind) else {
+            return;
+        };
+        let install = pairs
+            .iter()
+            .find(|(key, _)| matches!(key.as_text(), Some("install" | "develop" | "egg_info")));
+        if let Some((key, _)) = install {
+            let command = key.as_text().unwrap_or_default();
+            self.findings.add(
+                Rule::PersistenceInstallHook,
+                span,
+                format!(
+                    "replaces the `{command}` command, which runs when the package is installed"
+                ),
+            );
+        }
+    }
+}

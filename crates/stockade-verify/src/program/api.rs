@@ -1,0 +1,533 @@
+//! The names of each language's libraries, and what they do: the tables in `rules/*.list`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+use super::value::{Taint, Value};
+
+/// A language family as the evaluator knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Go,
+    JavaScript,
+    Python,
+}
+
+/// What a function does, and which arguments matter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) action: &'static str,
+    pub(crate) at: usize,
+    /// A second position, where the table gives two numbers.
+    pub(crate) second: usize,
+    pub(crate) name: &'static str,
+}
+
+struct Table {
+    entries: HashMap<&'static str, Entry>,
+    roots: HashSet<&'static str>,
+}
+
+/// Python modules whose members re-export others: `random._os` is `os`.
+const REEXPORTED: &[&str] = &[
+    "os",
+    "sys",
+    "subprocess",
+    "socket",
+    "shutil",
+    "builtins",
+    "importlib",
+    "pty",
+    "ctypes",
+];
+
+impl Dialect {
+    fn table(self) -> &'static Table {
+        static PYTHON: OnceLock<Table> = OnceLock::new();
+        static JAVASCRIPT: OnceLock<Table> = OnceLock::new();
+        static GO: OnceLock<Table> = OnceLock::new();
+        match self {
+            Self::Python => PYTHON.get_or_init(|| read(include_str!("../../rules/python.list"))),
+            Self::JavaScript => {
+                JAVASCRIPT.get_or_init(|| read(include_str!("../../rules/javascript.list")))
+            }
+            Self::Go => GO.get_or_init(|| read(include_str!("../../rules/go.list"))),
+        }
+    }
+
+    /// What the function with this name does.
+    pub(crate) fn entry(self, path: &str) -> Option<Entry> {
+        self.table().entries.get(path).copied()
+    }
+
+    /// Whether a name is in the table.
+    pub(crate) fn knows(self, path: &str) -> bool {
+        self.table().entries.contains_key(path)
+    }
+
+    /// Whether a module is in the table.
+    pub(crate) fn has_module(self, path: &str) -> bool {
+        self.table()
+            .roots
+            .contains(path.split('.').next().unwrap_or(path))
+            || path == "os/exec"
+    }
+
+    /// A name that the file does not define.
+    pub(crate) fn global(self, name: &str) -> Value {
+        let table = self.table();
+        match self {
+            Self::Python => {
+                if table.roots.contains(name) || BUILTINS.contains(&name) {
+                    return self.source(name, Value::api(name));
+                }
+            }
+            Self::JavaScript => {
+                if table.roots.contains(name) || GLOBALS.contains(&name) {
+                    return self.source(name, Value::api(name));
+                }
+            }
+            Self::Go => {
+                let path = GO_PACKAGES
+                    .iter()
+                    .find(|(short, _)| *short == name)
+                    .map(|(_, path)| *path);
+                if let Some(path) = path.or_else(|| table.roots.contains(name).then_some(name)) {
+                    return Value::api(path);
+                }
+                if GO_BUILTINS.contains(&name) {
+                    return Value::api(name);
+                }
+            }
+        }
+        Value::unknown(Taint::UNBOUND | by_name(name))
+    }
+
+    /// A member of an API.
+    pub(crate) fn member(self, path: &str, attr: &str) -> Value {
+        if matches!(attr, "__dict__" | "__call__" | "default") && !path.is_empty() {
+            return Value::api(path);
+        }
+        if self == Self::Python && path == "sys" && attr == "executable" {
+            return Value::text("python3");
+        }
+        if self == Self::JavaScript && path == "process.env" {
+            return variable(attr);
+        }
+        let joined = match self {
+            Self::Python => python_path(path, attr),
+            Self::JavaScript => javascript_path(path, attr),
+            Self::Go => format!("{path}.{attr}"),
+        };
+        self.source(&joined, Value::api(joined.as_str()))
+    }
+
+    /// `api["key"]`
+    pub(crate) fn item(self, path: &str, key: &str) -> Value {
+        match (self, path) {
+            (Self::Python, "os.environ") | (Self::JavaScript, "process.env") => variable(key),
+            (Self::Python, "sys.modules") => Value::api(key),
+            _ => self.member(path, key),
+        }
+    }
+
+    /// Marks values that are sources in themselves: `sys.argv`, `process.env`.
+    fn source(self, path: &str, value: Value) -> Value {
+        let taint = match self.entry(path).map(|entry| entry.action) {
+            Some("input") => Taint::INPUT,
+            Some("environment") => Taint::ENVIRONMENT,
+            Some("secret") => Taint::SECRET,
+            _ => Taint::NONE,
+        };
+        value.with(taint)
+    }
+}
+
+/// An environment variable's value.
+pub(crate) fn variable(name: &str) -> Value {
+    match name {
+        "HOME" | "USERPROFILE" => Value::text("~"),
+        "TMPDIR" | "TEMP" | "TMP" => Value::text("/tmp"),
+        "PWD" => Value::text("."),
+        "USER" | "USERNAME" | "LOGNAME" | "HOSTNAME" | "COMPUTERNAME" => {
+            Value::unknown(Taint::IDENTITY)
+        }
+        _ if by_name(name) != Taint::NONE => Value::unknown(Taint::ENVIRONMENT),
+        _ => Value::UNKNOWN,
+    }
+}
+
+/// What a name alone suggests of its value.
+pub(crate) fn by_name(name: &str) -> Taint {
+    let lower = name.to_ascii_lowercase();
+    let secret = [
+        "password",
+        "passwd",
+        "secret",
+        "credential",
+        "cookies",
+        "env_vars",
+        "private_key",
+        "access_key",
+        "api_key",
+        "apikey",
+        "wallet",
+        "keylog",
+    ];
+    if secret.iter().any(|word| lower.contains(word))
+        || lower.ends_with("token")
+        || lower.ends_with("tokens")
+    {
+        return Taint::SECRET;
+    }
+    if [
+        "decoded",
+        "decrypted",
+        "deobf",
+        "unpacked",
+        "payload",
+        "shellcode",
+        "obfuscat",
+    ]
+    .iter()
+    .any(|word| lower.contains(word))
+        || lower == "sdec"
+    {
+        return Taint::DECODED;
+    }
+    if lower.starts_with("resp") || lower == "download" || lower == "downloaded" {
+        return Taint::DOWNLOADED;
+    }
+    if lower == "conn" || lower.starts_with("sock") {
+        return Taint::SOCKET;
+    }
+    Taint::NONE
+}
+
+fn python_path(path: &str, attr: &str) -> String {
+    if matches!(
+        path,
+        "builtins" | "__builtins__" | "__builtin__" | "six.moves.builtins"
+    ) {
+        return attr.to_owned();
+    }
+    let bare = attr.trim_start_matches('_');
+    if path.contains('.') || path != bare {
+        // `subprocess.os`, `random._os`: modules seen through others.
+        let module = REEXPORTED.contains(&bare)
+            && !path.starts_with("os.path")
+            && !matches!(path, "concurrent" | "google" | "backports");
+        if module
+            && (attr.starts_with('_') || REEXPORTED.contains(&path) || !path.contains('('))
+            && !known_submodule(path, attr)
+        {
+            return bare.to_owned();
+        }
+    }
+    format!("{path}.{attr}")
+}
+
+fn known_submodule(path: &str, attr: &str) -> bool {
+    matches!(
+        (path, attr),
+        (
+            "asyncio" | "gevent" | "eventlet.green" | "trio",
+            "subprocess" | "socket" | "os"
+        )
+    )
+}
+
+fn javascript_path(path: &str, attr: &str) -> String {
+    if matches!(
+        path,
+        "global" | "globalThis" | "window" | "self" | "this" | "root" | "top" | "frames"
+    ) {
+        return attr.to_owned();
+    }
+    if path == "fs" && attr == "promises" || path == "process.mainModule" && attr == "exports" {
+        return path.to_owned();
+    }
+    if attr == "constructor" && (path == "Function" || path == "eval" || path.contains('.')) {
+        return "Function".to_owned();
+    }
+    format!("{path}.{attr}")
+}
+
+fn read(text: &'static str) -> Table {
+    let mut entries = HashMap::new();
+    let mut roots = HashSet::new();
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let (Some(path), Some(action)) = (words.next(), words.next()) else {
+            continue;
+        };
+        if path.starts_with('#') {
+            continue;
+        }
+        let at = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        let last = words.next().unwrap_or_default();
+        let second = last.parse().unwrap_or(1);
+        let name = if last.parse::<usize>().is_ok() {
+            ""
+        } else {
+            last
+        };
+        entries.insert(
+            path,
+            Entry {
+                action,
+                at,
+                second,
+                name,
+            },
+        );
+        if !path.starts_with('.') {
+            roots.insert(
+                path.split('.')
+                    .next()
+                    .unwrap_or(path)
+                    .trim_end_matches("()"),
+            );
+        }
+    }
+    Table { entries, roots }
+}
+
+const BUILTINS: &[&str] = &[
+    "__builtins__",
+    "__builtin__",
+    "builtins",
+    "globals",
+    "locals",
+    "vars",
+    "getattr",
+    "setattr",
+    "chr",
+    "ord",
+    "str",
+    "bytes",
+    "bytearray",
+    "int",
+    "hex",
+    "list",
+    "tuple",
+    "range",
+    "reversed",
+    "map",
+    "filter",
+    "zip",
+    "print",
+    "len",
+    "type",
+    "dict",
+    "set",
+    "repr",
+    "format",
+    "sorted",
+    "enumerate",
+    "iter",
+    "next",
+    "sum",
+    "min",
+    "max",
+    "super",
+    "object",
+    "isinstance",
+    "hasattr",
+    "pathlib",
+    "Path",
+    "functools",
+    "operator",
+    "shlex",
+    "os",
+    "sys",
+    "re",
+    "json",
+    "time",
+    "random",
+    "string",
+    "datetime",
+    "logging",
+    "math",
+    "itertools",
+    "collections",
+    "threading",
+    "struct",
+    "hashlib",
+    "hmac",
+    "uuid",
+    "tempfile",
+    "inspect",
+    "traceback",
+    "argparse",
+    "copy",
+    "typing",
+    "abc",
+    "io",
+    "zipfile",
+    "csv",
+    "urllib3",
+    "np",
+    "pd",
+    "numpy",
+    "pandas",
+    "self",
+    "cls",
+    "PIL",
+    "Exception",
+    "ValueError",
+    "TypeError",
+    "KeyError",
+    "True",
+    "False",
+    "None",
+    "property",
+    "staticmethod",
+    "classmethod",
+    "open",
+    "bool",
+    "float",
+    "abs",
+    "any",
+    "all",
+    "callable",
+    "id",
+    "round",
+    "stat",
+    "queue",
+    "signal",
+    "select",
+    "errno",
+    "contextlib",
+    "warnings",
+    "textwrap",
+    "bz2",
+    "lzma",
+    "gzip",
+    "zlib",
+    "exec",
+    "eval",
+    "__file__",
+    "__name__",
+    "lambda",
+];
+
+const GLOBALS: &[&str] = &[
+    "global",
+    "globalThis",
+    "window",
+    "self",
+    "this",
+    "root",
+    "top",
+    "process",
+    "Buffer",
+    "String",
+    "Object",
+    "Array",
+    "Reflect",
+    "JSON",
+    "Math",
+    "Number",
+    "Boolean",
+    "Date",
+    "Promise",
+    "console",
+    "document",
+    "navigator",
+    "location",
+    "module",
+    "exports",
+    "os",
+    "fs",
+    "path",
+    "util",
+    "crypto",
+    "url",
+    "http",
+    "https",
+    "net",
+    "dns",
+    "child_process",
+    "vm",
+    "zlib",
+    "stream",
+    "events",
+    "parseInt",
+    "parseFloat",
+    "RegExp",
+    "Symbol",
+    "Map",
+    "Set",
+    "Proxy",
+    "Error",
+    "__dirname",
+    "__filename",
+    "escape",
+    "encodeURIComponent",
+    "decodeURI",
+    "btoa",
+    "frames",
+    "Uint8Array",
+    "TextDecoder",
+    "cp",
+];
+
+const GO_BUILTINS: &[&str] = &[
+    "string", "len", "append", "make", "panic", "byte", "rune", "nil", "true", "false", "print",
+    "println", "copy", "int", "C",
+];
+
+/// Packages by the names under which snippets use them without importing.
+const GO_PACKAGES: &[(&str, &str)] = &[
+    ("exec", "os/exec"),
+    ("http", "net/http"),
+    ("ioutil", "io/ioutil"),
+    ("base64", "encoding/base64"),
+    ("hex", "encoding/hex"),
+    ("base32", "encoding/base32"),
+    ("filepath", "path/filepath"),
+    ("user", "os/user"),
+    ("tls", "crypto/tls"),
+    ("smtp", "net/smtp"),
+    ("unix", "golang.org/x/sys/unix"),
+    ("gzip", "compress/gzip"),
+    ("zlib", "compress/zlib"),
+    ("url", "net/url"),
+    ("json", "encoding/json"),
+    ("fmt", "fmt"),
+    ("os", "os"),
+    ("io", "io"),
+    ("net", "net"),
+    ("strings", "strings"),
+    ("strconv", "strconv"),
+    ("bytes", "bytes"),
+    ("bufio", "bufio"),
+    ("syscall", "syscall"),
+    ("log", "log"),
+    ("time", "time"),
+    ("context", "context"),
+    ("path", "path"),
+    ("regexp", "regexp"),
+    ("runtime", "runtime"),
+    ("reflect", "reflect"),
+    ("unsafe", "unsafe"),
+    ("plugin", "plugin"),
+];
+
+/// The last part of a Go import path, which is the name it is used by.
+pub(crate) fn go_package_name(path: &str) -> &str {
+    let mut parts = path.rsplit('/');
+    let last = parts.next().unwrap_or(path);
+    let versioned =
+        last.len() > 1 && last.starts_with('v') && last[1..].bytes().all(|b| b.is_ascii_digit());
+    let name = if versioned {
+        parts.next().unwrap_or(last)
+    } else {
+        last
+    };
+    name.trim_start_matches("go-")
+        .split('.')
+        .next()
+        .unwrap_or(name)
+}

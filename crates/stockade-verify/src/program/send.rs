@@ -1,0 +1,217 @@
+//! Network access of programs: who is talked to, what is sent.
+
+use super::api::Entry;
+use super::judge::{Judge, argument};
+use super::value::{Args, Kind, Taint, Value};
+use crate::hosts;
+use crate::paths::UNKNOWN;
+use crate::result::Span;
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    pub(super) fn url(&mut self, path: &str, value: Option<&Value>, span: Span) -> bool {
+        let text = match value.map(|value| &value.kind) {
+            Some(Kind::Text(text)) => Some(text.to_string()),
+            Some(Kind::Dict(pairs)) => {
+                let member = |name: &str| {
+                    pairs
+                        .iter()
+                        .find(|(key, _)| key.as_text() == Some(name))
+                        .and_then(|(_, value)| value.as_text().map(str::to_owned))
+                };
+                member("url")
+                    .or_else(|| member("uri"))
+                    .or_else(|| member("hostname"))
+                    .or_else(|| member("host"))
+            }
+            _ => None,
+        };
+        let Some(text) = text else {
+            self.findings.warn(
+                Rule::NetworkAccess,
+                span,
+                format!("`{path}` opens a network connection"),
+            );
+            return false;
+        };
+        if hosts::host_of(&text).is_some_and(hosts::is_local) {
+            return true;
+        }
+        if hosts::is_metadata(&text) {
+            let reason = format!("`{path}` asks the cloud for credentials");
+            self.findings.add(Rule::CredentialRead, span, reason);
+            return false;
+        }
+        let dressed = text.split("://").nth(1).is_some_and(|rest| {
+            rest.split('/')
+                .next()
+                .is_some_and(|authority| authority.contains('@'))
+        });
+        match hosts::suspicion(&text) {
+            Some(reason) => self.findings.add(
+                Rule::NetworkHost,
+                span,
+                format!("`{path}` talks to {reason}"),
+            ),
+            None if dressed => self.findings.add(
+                Rule::NetworkHost,
+                span,
+                format!("`{path}` sends credentials in a URL"),
+            ),
+            None => self.findings.warn(
+                Rule::NetworkAccess,
+                span,
+                format!("`{path}` opens a network connection"),
+            ),
+        }
+        false
+    }
+
+    pub(super) fn fetch(
+        &mut self,
+        path: &str,
+        entry: Entry,
+        args: &Args,
+        span: Span,
+        result: Value,
+    ) -> Value {
+        let arg = argument(args, entry).or_else(|| args.first());
+        let local = self.url(path, arg, span);
+        if !local {
+            self.sends(path, args, span);
+        }
+        let mut result = result.with(Taint::DOWNLOADED);
+        let sent = Taint::SECRET | Taint::ENVIRONMENT | Taint::IDENTITY;
+        result.taint = result.taint.without(sent);
+        result
+    }
+
+    /// Data given to something that sends it.
+    pub(super) fn sends(&mut self, path: &str, args: &Args, span: Span) {
+        let taint = args.taint();
+        if taint.has(Taint::SECRET) && !auth_only(args) {
+            self.findings.add(
+                Rule::Exfiltration,
+                span,
+                format!("`{path}` sends credentials out"),
+            );
+        } else if taint.has(Taint::ENVIRONMENT) && whole_environment(args) {
+            self.findings.add(
+                Rule::Exfiltration,
+                span,
+                format!("`{path}` sends the environment out"),
+            );
+        } else if taint.has(Taint::IDENTITY) && !auth_only(args) {
+            self.findings.add(
+                Rule::Exfiltration,
+                span,
+                format!("`{path}` sends names of this machine and its users out"),
+            );
+        } else if taint.has(Taint::OUTPUT) && taint.has(Taint::SOCKET) {
+            self.findings.add(
+                Rule::ReverseShell,
+                span,
+                format!("`{path}` sends the output of commands from the network"),
+            );
+        } else if taint.has(Taint::FOREIGN) {
+            self.findings.add(
+                Rule::Exfiltration,
+                span,
+                format!("`{path}` sends a file that is not the program's own"),
+            );
+        } else if taint.has(Taint::FILE | Taint::OUTPUT) {
+            self.findings.warn(
+                Rule::Exfiltration,
+                span,
+                format!("`{path}` sends the content of files or the output of commands"),
+            );
+        }
+    }
+
+    /// An address that the browser goes to.
+    pub(crate) fn navigates(&mut self, value: &Value, span: Span) {
+        let elsewhere = value.as_text().is_some_and(|text| {
+            text.starts_with("http://") || text.starts_with("https://") || text.starts_with("//")
+        });
+        if value.taint.has(Taint::DECODED) && value.exact().is_some() {
+            let reason = "goes to an address that was hidden";
+            self.findings.add(Rule::CodeHidden, span, reason);
+        }
+        if elsewhere && value.taint.has(Taint::SECRET) {
+            let reason = "sends credentials out in an address";
+            self.findings.add(Rule::Exfiltration, span, reason);
+        }
+    }
+
+    pub(super) fn resolve(
+        &mut self,
+        path: &str,
+        arg: Option<&Value>,
+        span: Span,
+        result: Value,
+    ) -> Value {
+        if let Some(value) = arg {
+            let text = value.as_text().unwrap_or_default();
+            let carries = text.starts_with(UNKNOWN)
+                && text.trim_start_matches(UNKNOWN).starts_with('.')
+                && text.matches('.').count() >= 2;
+            let data = value.deep_taint().has(
+                Taint::IDENTITY
+                    | Taint::SECRET
+                    | Taint::ENVIRONMENT
+                    | Taint::OUTPUT
+                    | Taint::FILE
+                    | Taint::UNBOUND,
+            );
+            if carries && data {
+                self.findings.add(
+                    Rule::Exfiltration,
+                    span,
+                    format!("`{path}` sends data out in a name it looks up"),
+                );
+            } else if hosts::suspicion(text).is_some() {
+                self.findings.add(
+                    Rule::NetworkHost,
+                    span,
+                    format!("`{path}` talks to a host that collects data"),
+                );
+            }
+        }
+        result.with(if path.contains("xt") {
+            Taint::DOWNLOADED
+        } else {
+            Taint::NONE
+        })
+    }
+}
+
+/// Whether only headers and the like carry a secret.
+fn auth_only(args: &Args) -> bool {
+    let body = args.positional.iter().skip(1).chain(
+        args.named
+            .iter()
+            .filter(|(name, _)| {
+                !matches!(
+                    name.as_ref(),
+                    "headers" | "auth" | "cookies" | "cert" | "verify" | "proxies" | "timeout"
+                )
+            })
+            .map(|(_, value)| value),
+    );
+    let secret = Taint::SECRET | Taint::IDENTITY;
+    !body.clone().any(|value| value.deep_taint().has(secret))
+        && !args
+            .positional
+            .first()
+            .is_some_and(|value| value.deep_taint().has(secret) && value.as_text().is_some())
+        && !args
+            .positional
+            .first()
+            .is_some_and(|value| value.as_text().is_none() && value.deep_taint().has(secret))
+}
+
+/// Whether the environment itself, not one variable of it, is among the arguments.
+fn whole_environment(args: &Args) -> bool {
+    args.all()
+        .any(|value| value.deep_taint().has(Taint::ENVIRONMENT))
+}

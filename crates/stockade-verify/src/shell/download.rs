@@ -1,0 +1,223 @@
+//! What was downloaded or decoded, and then runs.
+
+use stockade_shell::{Command, CommandId, Place, RedirectOp, is_shell};
+
+use super::programs::Group;
+use super::{Judge, has, operands, value_of};
+use crate::hosts;
+use crate::rule::Rule;
+
+/// Programs that hand on what the network sends, as it comes.
+const PIPES: &[&str] = &[
+    "nc",
+    "ncat",
+    "netcat",
+    "nc.traditional",
+    "nc.openbsd",
+    "telnet",
+    "socat",
+    "openssl",
+];
+
+/// Interpreters that run what they read from standard input.
+pub(super) fn interprets_stdin(name: &str, command: &Command) -> bool {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let args = command.args();
+    let operand = args
+        .iter()
+        .find(|word| !word.text.starts_with('-') || word.text == "-");
+    let bare = operand.is_none_or(|word| matches!(word.text.as_str(), "-" | "/dev/stdin"));
+    if is_shell(name) {
+        return bare || has(args, "s", &[]);
+    }
+    match stem {
+        "python" | "perl" | "ruby" | "node" | "php" | "lua" | "pypy" | "tclsh" | "osascript"
+        | "deno" | "bun" => bare && !has(args, "cemVvh", &["version", "eval", "help", "print"]),
+        "source" | "" | "." => operand.is_some_and(|word| word.text == "/dev/stdin"),
+        _ => false,
+    }
+}
+
+/// Whether a program takes a file or text to run.
+fn interprets(name: &str) -> bool {
+    is_shell(name)
+        || matches!(
+            name,
+            "." | "source" | "exec" | "perl" | "ruby" | "node" | "php"
+        )
+        || name.starts_with("python")
+}
+
+impl Judge<'_> {
+    fn fetches(&self, id: CommandId) -> bool {
+        let command = &self.script.commands[id];
+        let args = command.args();
+        match command.name() {
+            Some("nc" | "ncat" | "netcat" | "telnet" | "socat" | "dig" | "nslookup") => true,
+            Some("gh") => args.first().is_some_and(|word| word.text == "api"),
+            Some(name) => Group::Fetchers.has(name) && !args.is_empty(),
+            None => false,
+        }
+    }
+
+    /// What runs text that came from the network or was decoded.
+    pub(super) fn run_download(&mut self, id: CommandId, name: &str, command: &Command) {
+        if interprets_stdin(name, command) && self.runs_input(id, name, command) {
+            return;
+        }
+        if (interprets(name) || matches!(name, "eval" | "xargs"))
+            && self.runs_output(id, name, command)
+        {
+            return;
+        }
+        self.runs_file(name, command);
+        if Group::Fetchers.has(name) {
+            self.note_download(name, command);
+        }
+    }
+
+    /// A pipeline that ends in an interpreter.
+    fn runs_input(&mut self, id: CommandId, name: &str, command: &Command) -> bool {
+        let mut upstream = self.script.upstream(id);
+        let here = command.redirects.iter();
+        let here = here.filter(|redirect| redirect.op == RedirectOp::HereString);
+        let here = here.flat_map(|redirect| redirect.target.substitutions());
+        upstream.extend(here.flatten());
+        if let Some(source) = upstream.iter().find(|other| self.fetches(**other)) {
+            let from = self.script.commands[*source].name().unwrap_or_default();
+            if PIPES.contains(&from) {
+                let reason = format!("runs what `{from}` receives");
+                self.add(Rule::ReverseShell, command.span, reason);
+            } else {
+                let reason = format!("pipes `{from}` into `{name}`");
+                self.add(Rule::DownloadRun, command.span, reason);
+            }
+            return true;
+        }
+        let decoded = upstream
+            .iter()
+            .any(|other| decodes(&self.script.commands[*other]));
+        if decoded {
+            let reason = format!("pipes decoded text into `{name}`");
+            self.add(Rule::CodeHidden, command.span, reason);
+        }
+        decoded
+    }
+
+    /// `bash -c "$(curl …)"`, `. <(curl …)`, `eval "$(base64 -d …)"`.
+    fn runs_output(&mut self, id: CommandId, name: &str, command: &Command) -> bool {
+        let inner: Vec<CommandId> = command
+            .args()
+            .iter()
+            .flat_map(stockade_shell::Word::substitutions)
+            .flatten()
+            .collect();
+        if let Some(source) = inner.iter().find(|other| self.fetches(**other)) {
+            let from = self.script.commands[*source].name().unwrap_or_default();
+            let reason = format!("`{name}` runs what `{from}` fetches");
+            self.add(Rule::DownloadRun, command.span, reason);
+            return true;
+        }
+        // Text that could be worked out leaves no substitution behind, only its commands.
+        let within = |other: &Command| {
+            other.place == Place::Substitution
+                && command.span.start < other.span.start
+                && other.span.end < command.span.end
+        };
+        let near = id.saturating_sub(8)..(id + 8).min(self.script.commands.len());
+        let decoded = inner
+            .iter()
+            .any(|other| decodes(&self.script.commands[*other]))
+            || self.script.commands[near]
+                .iter()
+                .any(|other| within(other) && decodes(other));
+        if decoded && name != "xargs" {
+            self.add(
+                Rule::CodeHidden,
+                command.span,
+                format!("`{name}` runs decoded text"),
+            );
+            return true;
+        }
+        false
+    }
+
+    /// Remembers the files that a download makes.
+    fn note_download(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        let output = match name {
+            "curl" => value_of(args, 'o', &["output"]),
+            _ => value_of(args, 'O', &["output-document", "out"]),
+        };
+        let mut paths: Vec<&str> = output.into_iter().collect();
+        let named = name != "curl" || has(args, "OJ", &["remote-name", "remote-name-all"]);
+        if output.is_none() && named {
+            let urls = operands(args).map(|word| word.text.as_str());
+            let urls = urls.filter(|text| text.contains('/') || hosts::is_url(text));
+            let last = |text: &'_ str| text.rfind('/').map_or(0, |at| at + 1);
+            paths.extend(urls.filter_map(|text| text[last(text)..].split('?').next()));
+        }
+        let out = command
+            .redirects
+            .iter()
+            .filter(|redirect| redirect.op.writes());
+        let out = out.filter(|redirect| redirect.fd.is_none_or(|fd| fd == 1));
+        paths.extend(out.map(|redirect| redirect.target.text.as_str()));
+        let real = paths
+            .into_iter()
+            .filter(|path| path.len() > 1 && *path != "/dev/null");
+        self.downloaded
+            .extend(real.map(|path| path.trim_start_matches("./").to_owned()));
+    }
+
+    /// A file that was downloaded, or made executable in a temporary place, and is run.
+    fn runs_file(&mut self, name: &str, command: &Command) {
+        if self.downloaded.is_empty() && self.made_executable.is_empty() {
+            return;
+        }
+        let program = command.words[0].text.as_str();
+        let file = if interprets(name) {
+            operands(command.args())
+                .next()
+                .map(|word| word.text.as_str())
+        } else {
+            (program.contains('/') || program.starts_with('$')).then_some(program)
+        };
+        let Some(file) = file.map(|file| file.trim_start_matches("./")) else {
+            return;
+        };
+        let same = |path: &String| path.ends_with(file) || file.ends_with(path.as_str());
+        let last = |path: &str| path.rsplit('/').next() == file.rsplit('/').next();
+        if self.downloaded.iter().any(|path| last(path) && same(path)) {
+            let reason = format!("runs {file}, which was just downloaded");
+            return self.add(Rule::DownloadRun, command.span, reason);
+        }
+        let bare = file.trim_start_matches('/');
+        let temporary = ["tmp/", "var/tmp/", "dev/shm/"]
+            .iter()
+            .any(|place| bare.starts_with(place));
+        // What the script itself wrote there is judged by its content.
+        let known = self
+            .script
+            .files
+            .iter()
+            .any(|written| written.path.ends_with(file));
+        if temporary && file == program && !known && self.made_executable.contains(file) {
+            let reason = format!("runs {file}, which it made executable itself");
+            self.add(Rule::DownloadRun, command.span, reason);
+        }
+    }
+}
+
+/// Commands that turn encoded text back.
+fn decodes(command: &Command) -> bool {
+    let args = command.args();
+    match command.name().unwrap_or_default() {
+        "base64" | "base32" | "gbase64" | "basenc" => has(args, "dD", &["decode"]),
+        "xxd" => has(args, "r", &["revert"]),
+        "openssl" => args.iter().any(|word| word.text == "-d"),
+        "gpg" | "gpg2" => has(args, "d", &["decrypt"]),
+        "rev" | "b64decode" | "uudecode" => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,369 @@
+//! Commands that read, write or delete files.
+
+use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, Word};
+
+use super::{Judge, has, operands, value_of};
+use crate::files::{Deletion, Files, Speaker, Writing};
+use crate::paths::{Kind, Place, Root};
+use crate::result::Span;
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    fn files(&self) -> Files<'_> {
+        Files {
+            allowed: &self.analysis.verifier.allowed_paths,
+            speaker: Speaker::Shell,
+        }
+    }
+
+    /// Judges a read; whether it is of a secret.
+    pub(super) fn read_at(&mut self, path: &str, span: Span) -> bool {
+        let place = self.place(path);
+        let allowed = &self.analysis.verifier.allowed_paths;
+        Files {
+            allowed,
+            speaker: Speaker::Shell,
+        }
+        .read(&place, span, self.findings)
+    }
+
+    pub(super) fn write_at(&mut self, path: &str, how: Writing, span: Span) {
+        let place = self.place(path);
+        let allowed = &self.analysis.verifier.allowed_paths;
+        Files {
+            allowed,
+            speaker: Speaker::Shell,
+        }
+        .write(&place, how, span, self.findings);
+    }
+
+    pub(super) fn delete_at(&mut self, path: &str, how: Deletion, span: Span) {
+        let place = self.place(path);
+        let allowed = &self.analysis.verifier.allowed_paths;
+        Files {
+            allowed,
+            speaker: Speaker::Shell,
+        }
+        .delete(&place, how, span, self.findings);
+    }
+
+    /// `cat /dev/zero > file`, `yes > file`
+    fn fills_disk(&mut self, command: &Command, target: &str, span: Span) {
+        let endless = command.name() == Some("yes")
+            || command.name() == Some("cat")
+                && command.args().iter().any(|word| {
+                    matches!(
+                        word.text.as_str(),
+                        "/dev/zero" | "/dev/urandom" | "/dev/random"
+                    )
+                });
+        if endless && !self.place(target).is(Kind::Sink) {
+            self.add(Rule::DestroyDisk, span, "fills the disk");
+        }
+    }
+
+    /// Redirections to and from files.
+    pub(super) fn redirects(&mut self, id: CommandId, command: &Command) {
+        for redirect in &command.redirects {
+            let text = redirect.target.text.as_str();
+            if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") {
+                self.network_device(id, redirect.op, redirect.span);
+                continue;
+            }
+            let prints = matches!(command.name(), Some("echo" | "printf" | "cat"));
+            if redirect.op.writes() && prints && text.rsplit('.').next() == Some("pth") {
+                let reason = format!("writes {text}: what every Python program loads");
+                self.add(Rule::PersistencePreload, redirect.span, reason);
+            }
+            if redirect.op.writes() {
+                self.fills_disk(command, text, redirect.span);
+            }
+            match redirect.op {
+                RedirectOp::Read => {
+                    self.read_at(text, redirect.span);
+                }
+                RedirectOp::Append | RedirectOp::AppendBoth => {
+                    self.write_at(text, Writing::Append, redirect.span);
+                }
+                op if op.writes() => self.write_at(text, Writing::Replace, redirect.span),
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn file_command(&mut self, id: CommandId, name: &str, command: &Command) {
+        let args = command.args();
+        let span = command.span;
+        match name {
+            "rm" | "unlink" | "rmdir" | "srm" | "del" | "erase" => self.remove(name, command),
+            "shred" | "wipe" | "scrub" => self.shred(command),
+            "find" | "gfind" => self.find(id, command),
+            "grep" | "egrep" | "fgrep" | "rg" | "ag" => self.grep(command),
+            "gpg" | "gpg2" | "openssl" | "7z" | "7za" | "zip" | "ccrypt" | "age" => {
+                self.encrypts(name, command);
+            }
+            "mv" | "cp" | "install" | "ln" | "rsync" | "ditto" | "gcp" => self.copy(name, command),
+            "tee" | "sponge" | "truncate" | "fallocate" => {
+                let append = has(args, "a", &["append"]);
+                let how = if append {
+                    Writing::Append
+                } else {
+                    Writing::Replace
+                };
+                for word in operands(args) {
+                    self.write_at(&word.text, how, span);
+                }
+            }
+            "dd" => self.dd(command),
+            "sed" => self.sed(command),
+            "sort" | "shuf" | "pandoc" | "gcc" | "cc" | "tsc" => {
+                let output = value_of(args, 'o', &["output", "outFile"]);
+                if let Some(output) = output.filter(|output| output.contains('/')) {
+                    self.write_at(output, Writing::Append, span);
+                }
+            }
+            "script" => {
+                if let Some(word) = operands(args).last().filter(|word| word.text.contains('/')) {
+                    self.write_at(&word.text, Writing::Append, span);
+                }
+            }
+            "chmod" => self.chmod(command),
+            "chown" | "chgrp" => self.chown(name, command),
+            "mke2fs" | "mkswap" | "newfs" | "mkntfs" => self.format_disk(command),
+            _ if name.starts_with("mkfs") => self.format_disk(command),
+            "fdisk" | "sfdisk" | "parted" | "sgdisk" | "gdisk" | "cfdisk" | "wipefs"
+            | "blkdiscard" | "hdparm" => self.partition(name, command),
+            _ => {}
+        }
+        self.mentions(name, command);
+    }
+
+    fn remove(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        self.holds_for_ransom(command);
+        let parents = name != "rm" && has(args, "", &["parents"]);
+        let recursive = parents || has(args, "rR", &["recursive"]);
+        let force = has(args, "f", &["force"]);
+        let how = match (recursive, force) {
+            (true, true) => Deletion::ForcedTree,
+            (true, false) => Deletion::Tree,
+            _ => Deletion::File,
+        };
+        if has(args, "", &["no-preserve-root"]) {
+            let reason = "asks for the root itself with --no-preserve-root";
+            self.add(Rule::DestroyFiles, command.span, reason);
+        }
+        for word in operands(args) {
+            // `rm -f /`: not a tree, but nobody writes it meaning something harmless.
+            let root = force && word.text == "/";
+            let how = if root { Deletion::ForcedTree } else { how };
+            let climbs = !word.text.starts_with("..") && self.place(&word.text).root == Root::Above;
+            if recursive && climbs && !word.text.starts_with('$') {
+                let reason = format!("deletes {}, which climbs out of a directory", word.text);
+                self.add(Rule::FileDelete, command.span, reason);
+            }
+            if recursive && self.is_root_if_unset(word) {
+                let reason = format!("deletes {}: everything, if nobody set it", word.text);
+                self.add(Rule::FileDelete, command.span, reason);
+            }
+            self.delete_at(&word.text, how, command.span);
+        }
+    }
+
+    /// `"$NAME"/` or `$NAME/*`, with a variable that the script never sets.
+    fn is_root_if_unset(&self, word: &Word) -> bool {
+        let [hole, rest @ ..] = word.holes.as_slice() else {
+            return false;
+        };
+        let HoleKind::Variable(name) = &hole.kind else {
+            return false;
+        };
+        let after = &word.text[hole.range.end..];
+        let script = self.script;
+        hole.range.start == 0
+            && rest.iter().all(|hole| hole.kind == HoleKind::Glob)
+            && matches!(after, "/" | "/*" | "/.*")
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            && !matches!(name.as_str(), "PWD" | "OLDPWD" | "TMPDIR" | "TMP" | "TEMP")
+            && name.bytes().any(|b| b.is_ascii_alphabetic())
+            && script.commands.len() < super::LONG
+            && !script.commands.iter().any(|command| {
+                let assigned = command.assignments.iter().any(|set| set.name == *name);
+                assigned || matches!(command.name(), Some("read" | "getopts" | "mapfile" | "."))
+            })
+    }
+
+    /// Remembers files that are encrypted, with a password or for someone's key.
+    fn encrypts(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        let encrypts = match name {
+            "openssl" => {
+                let first = args.first().map(|word| word.text.as_str());
+                let cipher = first.is_some_and(|first| {
+                    matches!(first, "enc" | "rsautl" | "smime" | "pkeyutl")
+                        || first.starts_with("aes-")
+                });
+                cipher
+                    && !args
+                        .iter()
+                        .any(|word| matches!(word.text.as_str(), "-d" | "-decrypt"))
+            }
+            "gpg" | "gpg2" => has(args, "ce", &["symmetric", "encrypt"]),
+            "zip" => has(args, "Pe", &["password", "encrypt"]),
+            "7z" | "7za" => args.iter().any(|word| word.text.starts_with("-p")),
+            _ => !has(args, "d", &["decrypt"]),
+        };
+        if encrypts {
+            let files = operands(args).map(|word| word.text.clone());
+            self.encrypted.extend(files);
+        }
+    }
+
+    /// The originals of encrypted files are gone after this.
+    fn holds_for_ransom(&mut self, command: &Command) {
+        let deleted = operands(command.args()).find(|word| self.encrypted.contains(&word.text));
+        if let Some(word) = deleted {
+            let reason = format!("encrypts {} and deletes the original", word.text);
+            self.add(Rule::DestroyFiles, command.span, reason);
+        }
+    }
+
+    fn shred(&mut self, command: &Command) {
+        self.holds_for_ransom(command);
+        for word in operands(command.args()) {
+            let place = self.place(&word.text);
+            if place.is(Kind::Disk) {
+                let reason = format!("overwrites the device {}", place.path);
+                self.add(Rule::DestroyDisk, command.span, reason);
+            } else if !place.within(self.files().allowed) {
+                let reason = format!("overwrites {} beyond recovery", word.text);
+                self.add(Rule::TraceRemoval, command.span, reason);
+            }
+        }
+    }
+
+    fn copy(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        if name == "install" && has(args, "d", &["directory"]) {
+            return;
+        }
+        let mut sources: Vec<&Word> = operands(args).collect();
+        let directory = value_of(args, 't', &["target-directory"]).filter(|_| name != "rsync");
+        let target = match directory {
+            Some(directory) => directory,
+            None if sources.len() > 1 => match sources.pop() {
+                Some(word) => word.text.as_str(),
+                None => return,
+            },
+            None => return,
+        };
+        let span = command.span;
+        if name == "ln" {
+            let to_nothing = sources.first().is_some_and(|word| word.text == "/dev/null");
+            if to_nothing && self.place(target).is(Kind::Trace) {
+                self.add(
+                    Rule::TraceRemoval,
+                    span,
+                    format!("sends {target} to /dev/null"),
+                );
+            }
+            return self.write_at(target, Writing::Append, span);
+        }
+        let remote = target.contains(':') && !target.starts_with('/');
+        if !remote {
+            self.copy_target(target, &sources, span);
+        }
+        for word in &sources {
+            let place = self.place(&word.text);
+            let precious = place.is(Kind::System) || place.is_home();
+            let outside = word.text.starts_with(['/', '~', '$']);
+            if name == "mv" && (target == "/dev/null" || precious && outside) {
+                let reason = format!("moves {} away to {target}", word.text);
+                self.add(Rule::DestroyFiles, span, reason);
+            }
+            if self.read_at(&word.text, span) || place.is_home() && remote {
+                let reason = format!("copies {} to {target}", word.text);
+                self.add(Rule::CredentialRead, span, reason);
+            }
+        }
+    }
+
+    /// A copy into a system directory is a write of the file in it.
+    fn copy_target(&mut self, target: &str, sources: &[&Word], span: Span) {
+        let file = sources
+            .first()
+            .and_then(|word| word.text.rsplit('/').next());
+        if target != "/" && self.place(target).is(Kind::System) {
+            let inside = format!("{target}/{}", file.unwrap_or_default());
+            self.write_at(&inside, Writing::Append, span);
+        } else {
+            self.write_at(target, Writing::Append, span);
+        }
+    }
+
+    fn dd(&mut self, command: &Command) {
+        let args = command.args();
+        let starts = |prefix: &str| args.iter().any(|word| word.text.starts_with(prefix));
+        let endless = ["if=/dev/zero", "if=/dev/urandom", "if=/dev/random"]
+            .iter()
+            .any(|source| starts(source));
+        if endless && starts("of=") && !starts("of=/dev/") && !starts("count=") {
+            self.add(Rule::DestroyDisk, command.span, "fills the disk");
+        }
+        for word in args {
+            if let Some(target) = word.text.strip_prefix("of=") {
+                self.write_at(target, Writing::Replace, command.span);
+            }
+            if let Some(source) = word.text.strip_prefix("if=") {
+                self.read_at(source, command.span);
+            }
+        }
+    }
+
+    fn sed(&mut self, command: &Command) {
+        let args = command.args();
+        // `1e command`: sed runs it.
+        let script = operands(args).next().map_or("", |word| word.text.as_str());
+        let rest = script.trim_start_matches(|c: char| c.is_ascii_digit() || c == '$');
+        if let Some(run) = rest.strip_prefix("e ") {
+            self.analysis.command_text(run, command.span, self.findings);
+        }
+        if has(args, "i", &["in-place"]) {
+            for word in operands(args).skip(1) {
+                self.write_at(&word.text, Writing::Append, command.span);
+            }
+        } else if let Some((_, file)) = operands(args)
+            .next()
+            .and_then(|word| word.text.rsplit_once("w /"))
+        {
+            // The script's own `w file`.
+            self.write_at(&format!("/{file}"), Writing::Append, command.span);
+        }
+    }
+
+    fn format_disk(&mut self, command: &Command) {
+        if operands(command.args()).next().is_some() {
+            self.add(Rule::DestroyDisk, command.span, "formats a file system");
+        }
+    }
+
+    fn partition(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        let dry = |word: &Word| {
+            matches!(
+                word.text.as_str(),
+                "print" | "-n" | "--no-act" | "--no-action"
+            )
+        };
+        let shows = has(args, "l", &["list", "print", "dump"]) || args.iter().any(dry);
+        let changes = match name {
+            "hdparm" => has(args, "", &["security-erase", "trim-sector-ranges"]),
+            _ => !shows,
+        };
+        let disk = operands(args).any(|word| Place::new(&word.text).is(Kind::Disk));
+        if changes && disk {
+            let reason = format!("`{name}` changes how a disk is divided");
+            self.warn(Rule::DestroyDisk, command.span, reason);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Code in languages without a grammar here (Perl, Ruby, PHP, Lua, awk, SQL): strings and calls.
+//!
+//! Judged by what its string literals hold and which calls stand beside them. Weaker than parsing;
+//! reported with the same rules.
+
+use stockade_shell::Language;
+
+use crate::analysis::Analysis;
+use crate::files::{Deletion, Files, Speaker, Writing};
+use crate::findings::Findings;
+use crate::hosts;
+use crate::paths::Place;
+use crate::result::Span;
+use crate::rule::Rule;
+
+/// Judges a text in a foreign language. Findings have the span of the whole text.
+pub(crate) fn judge(
+    language: Option<Language>,
+    text: &str,
+    analysis: &Analysis<'_>,
+    findings: &mut Findings,
+) {
+    let lower = text.to_ascii_lowercase();
+    if language == Some(Language::Sql) {
+        return sql(&lower, Span::new(0, text.len()), findings);
+    }
+    let mut judge = Judge {
+        calls: Calls::new(&lower),
+        span: Span::new(0, text.len()),
+        analysis,
+        findings,
+    };
+    judge.calls_together(&lower);
+    for literal in literals(text) {
+        judge.literal(literal, &lower);
+    }
+    if matches!(
+        language,
+        Some(Language::Perl | Language::Ruby | Language::Php)
+    ) {
+        for command in backquoted(text) {
+            analysis.command_text(command, judge.span, judge.findings);
+        }
+    }
+}
+
+/// Which calls a text has, by their usual names.
+#[expect(clippy::struct_excessive_bools, reason = "each is there or not")]
+struct Calls {
+    socket: bool,
+    runs: bool,
+    evaluates: bool,
+    decodes: bool,
+    writes: bool,
+    deletes: bool,
+}
+
+impl Calls {
+    fn new(lower: &str) -> Self {
+        let any = |marks: &[&str]| marks.iter().any(|mark| lower.contains(mark));
+        Self {
+            socket: any(SOCKETS),
+            runs: any(RUNS),
+            evaluates: any(EVALUATES),
+            decodes: any(DECODES),
+            writes: any(WRITES),
+            deletes: any(DELETES),
+        }
+    }
+}
+
+const SOCKETS: &[&str] = &[
+    "socket",
+    "fsockopen",
+    "/inet/",
+    "stream_socket_client",
+    "connect(",
+    "net.dial",
+    "java.net",
+];
+const RUNS: &[&str] = &[
+    "exec",
+    "system",
+    "popen",
+    "spawn",
+    "passthru",
+    "proc_open",
+    "`",
+    "|&",
+    "processbuilder",
+    "runtime.getruntime",
+    "process.start",
+];
+const EVALUATES: &[&str] = &["eval", "assert(", "create_function", "load("];
+const DECODES: &[&str] = &[
+    "base64_decode",
+    "decode_base64",
+    "unpack(\"h",
+    "unpack('h",
+    "gzinflate",
+    "str_rot13",
+    "base64.decode",
+    "unpack1",
+];
+const WRITES: &[&str] = &[
+    "file_put_contents",
+    "fwrite",
+    "\"w",
+    "'w",
+    "write",
+    "print >",
+    "fputs",
+    ">",
+];
+const DELETES: &[&str] = &[
+    "unlink",
+    "rm_rf",
+    "rmtree",
+    "rm_r",
+    "remove_tree",
+    "remove_entry",
+    "fileutils.rm",
+    "os.remove",
+    "delete(",
+];
+
+struct Judge<'a> {
+    calls: Calls,
+    span: Span,
+    analysis: &'a Analysis<'a>,
+    findings: &'a mut Findings,
+}
+
+impl Judge<'_> {
+    /// Calls that mean something side by side.
+    fn calls_together(&mut self, lower: &str) {
+        let shells = ["/bin/sh", "/bin/bash", "cmd.exe", "powershell"];
+        let shell = shells.iter().any(|shell| lower.contains(shell));
+        let calls = &self.calls;
+        if calls.socket && calls.runs {
+            let reason = "connects to the network and runs commands";
+            self.findings.add(Rule::ReverseShell, self.span, reason);
+        } else if calls.runs && shell {
+            self.findings
+                .add(Rule::ShellEscape, self.span, "starts a shell");
+        }
+        if calls.decodes && (calls.evaluates || calls.runs) {
+            self.findings
+                .add(Rule::CodeHidden, self.span, "runs decoded text");
+        }
+    }
+
+    /// A text in quotes: a URL, a path, or a command.
+    fn literal(&mut self, literal: &str, lower: &str) {
+        if hosts::is_url(literal) {
+            return self.url(literal, lower);
+        }
+        if literal.starts_with(['/', '~']) && literal.len() < 512 {
+            self.path(literal);
+        }
+        let calls_system = lower.contains("system") || lower.contains('`');
+        if self.calls.runs && literal.contains(' ') || calls_system {
+            self.analysis
+                .command_text(literal, self.span, self.findings);
+        }
+    }
+
+    fn url(&mut self, url: &str, lower: &str) {
+        let fetches = ["file_get_contents", "open-uri", "lwp"]
+            .iter()
+            .any(|mark| lower.contains(mark));
+        if let Some(reason) = hosts::suspicion(url) {
+            self.findings
+                .add(Rule::NetworkHost, self.span, format!("talks to {reason}"));
+        } else if self.calls.evaluates && fetches {
+            self.findings
+                .add(Rule::DownloadRun, self.span, "runs what it downloads");
+        }
+    }
+
+    fn path(&mut self, path: &str) {
+        let files = Files {
+            allowed: &self.analysis.verifier.allowed_paths,
+            speaker: Speaker::Program,
+        };
+        let place = Place::new(path);
+        let calls = &self.calls;
+        if calls.deletes {
+            files.delete(&place, Deletion::ForcedTree, self.span, self.findings);
+        }
+        let persists = place.kinds().iter().any(|kind| kind.persists().is_some());
+        let only_writes = !calls.runs && !calls.deletes && !path.contains(' ');
+        if calls.writes && (persists || only_writes) {
+            files.write(&place, Writing::Append, self.span, self.findings);
+        }
+        files.read(&place, self.span, self.findings);
+    }
+}
+
+fn sql(lower: &str, span: Span, findings: &mut Findings) {
+    let words: Vec<&str> = lower
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+        .collect();
+    let pair = |first: &str, second: &[&str]| {
+        words
+            .windows(2)
+            .any(|pair| pair[0] == first && second.contains(&pair[1]))
+    };
+    if pair(
+        "drop",
+        &[
+            "table",
+            "database",
+            "schema",
+            "index",
+            "view",
+            "user",
+            "role",
+            "column",
+            "tablespace",
+        ],
+    ) || words.contains(&"truncate")
+    {
+        findings.add(Rule::DestroyData, span, "drops or empties tables");
+    }
+    for statement in lower.split(';') {
+        let statement = statement.trim_start();
+        let all = !statement.contains("where") && !statement.contains("limit");
+        if statement.starts_with("delete from") && all
+            || statement.starts_with("update ") && statement.contains(" set ") && all
+        {
+            findings.add(Rule::DestroyData, span, "changes every row of a table");
+        }
+    }
+    if lower.contains("copy ") && lower.contains(" program ")
+        || lower.contains("xp_cmdshell")
+        || lower.contains("into outfile")
+        || lower.contains("pg_read_file")
+        || lower.contains("load_file(")
+        || lower.contains("load_extension(")
+    {
+        findings.add(
+            Rule::ShellEscape,
+            span,
+            "reaches files or programs through the database",
+        );
+    }
+    if pair("grant", &["all"]) || pair("alter", &["role", "user", "system"]) {
+        findings.warn(Rule::AccountChange, span, "changes rights in the database");
+    }
+}
+
+/// The insides of quoted strings.
+fn literals(text: &str) -> impl Iterator<Item = &str> {
+    quoted(text, &['"', '\''])
+}
+
+fn backquoted(text: &str) -> impl Iterator<Item = &str> {
+    quoted(text, &['`'])
+}
+
+fn quoted<'t>(text: &'t str, marks: &'static [char]) -> impl Iterator<Item = &'t str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let start = rest.find(marks)?;
+        let mark = rest[start..].chars().next()?;
+        let inside = &rest[start + 1..];
+        let end = inside.find(mark)?;
+        rest = &inside[end + 1..];
+        Some(&inside[..end])
+    })
+    .take(512)
+}

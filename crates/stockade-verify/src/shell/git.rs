@@ -1,0 +1,109 @@
+//! git: what loses work, and what makes it run commands. The plain cases are in the list.
+
+use stockade_shell::{Command, Word};
+
+use super::{Judge, has};
+use crate::rule::Rule;
+
+/// Settings that make git run a command.
+const RUNS: &[&str] = &[
+    "core.sshcommand",
+    "core.fsmonitor",
+    "core.editor",
+    "core.pager",
+    "core.hookspath",
+    "credential.helper",
+    "diff.external",
+    "protocol.ext.allow",
+];
+
+impl Judge<'_> {
+    pub(super) fn git(&mut self, command: &Command) {
+        let args = command.args();
+        let at = verb(args);
+        for word in &args[..at.min(args.len())] {
+            if let Some((key, value)) = word.text.split_once('=') {
+                self.git_setting(command, key, value);
+            }
+        }
+        let Some(verb) = args.get(at) else {
+            return;
+        };
+        let rest = &args[at + 1..];
+        match verb.text.as_str() {
+            "push" => {
+                let marked = |mark: char| {
+                    rest.iter()
+                        .any(|word| word.text.len() > 1 && word.text.starts_with(mark))
+                };
+                if marked('+') {
+                    let reason = "overwrites what was pushed before";
+                    self.add(Rule::DestroyHistory, command.span, reason);
+                } else if marked(':') {
+                    let reason = "deletes branches on the server";
+                    self.add(Rule::DestroyHistory, command.span, reason);
+                }
+            }
+            "checkout" | "switch" => self.git_checkout(command, rest, &verb.text),
+            "restore" => {
+                let index_only = has(rest, "S", &["staged"]) && !has(rest, "W", &["worktree"]);
+                if !index_only && rest.iter().any(|word| !word.text.starts_with('-')) {
+                    let reason = "throws away changes that were not committed";
+                    self.add(Rule::DestroyHistory, command.span, reason);
+                }
+            }
+            "config" => {
+                let key = rest.iter().find(|word| word.text.contains('.'));
+                if let (Some(key), Some(value)) = (key, rest.last()) {
+                    self.git_setting(command, &key.text, &value.text);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn git_setting(&mut self, command: &Command, key: &str, value: &str) {
+        let key = key.to_ascii_lowercase();
+        let alias = key.starts_with("alias.") && value.starts_with('!');
+        let known = RUNS.contains(&key.as_str()) && value.contains(['/', '!', ' ']);
+        if alias || known || key == "protocol.ext.allow" {
+            let reason = format!("makes git run `{value}`");
+            self.add(Rule::PersistenceGitHook, command.span, reason);
+        }
+    }
+
+    fn git_checkout(&mut self, command: &Command, rest: &[Word], verb: &str) {
+        let span = command.span;
+        if has(rest, "f", &["force", "discard-changes"]) && !has(rest, "bBcC", &[]) {
+            let reason = "throws away changes that were not committed";
+            return self.add(Rule::DestroyHistory, span, reason);
+        }
+        if verb == "switch" || has(rest, "bBt", &["orphan", "track", "detach"]) {
+            return;
+        }
+        let everything = |word: &Word| matches!(word.text.as_str(), "." | "*" | ":/" | "./");
+        let dashes = rest.iter().position(|word| word.text == "--");
+        let paths = dashes.map_or(rest, |at| &rest[at + 1..]);
+        if paths.iter().any(everything) {
+            let reason = "throws away all changes in the working tree";
+            self.add(Rule::DestroyHistory, span, reason);
+        } else if dashes.is_some() && !paths.is_empty() {
+            let reason = "throws away changes to the named files";
+            self.warn(Rule::DestroyHistory, span, reason);
+        }
+    }
+}
+
+/// The position of git's subcommand.
+fn verb(args: &[Word]) -> usize {
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        match word.text.as_str() {
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path"
+            | "--config-env" | "--super-prefix" => at += 2,
+            text if text.starts_with('-') => at += 1,
+            _ => break,
+        }
+    }
+    at
+}

@@ -1,0 +1,239 @@
+//! Commands judged by their words alone, from `rules/commands.list`.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use stockade_shell::Command;
+
+use super::Judge;
+use crate::hosts;
+use crate::result::Severity;
+use crate::rule::Rule;
+
+/// A line of the list.
+struct Entry {
+    rule: Rule,
+    severity: Severity,
+    reason: &'static str,
+    /// Alternatives for each argument, in order.
+    needs: Vec<Vec<&'static str>>,
+    absent: Vec<&'static str>,
+}
+
+impl Judge<'_> {
+    pub(super) fn listed(&mut self, name: &str, command: &Command) {
+        let program = match name {
+            "python" | "python3" => {
+                let file = |word: &stockade_shell::Word| word.text.ends_with("manage.py");
+                if command.args().iter().any(file) {
+                    "manage.py"
+                } else {
+                    name
+                }
+            }
+            _ => name,
+        };
+        let Some(entries) = table().get(program) else {
+            return;
+        };
+        let args: Vec<Arg<'_>> = command
+            .args()
+            .iter()
+            .map(|word| Arg::new(&word.text))
+            .collect();
+        for entry in entries.iter().filter(|entry| entry.matches(&args)) {
+            let reason = format!("`{name}` {}", entry.reason);
+            match entry.severity {
+                Severity::Error => self.add(entry.rule, command.span, reason),
+                Severity::Warning => self.warn(entry.rule, command.span, reason),
+            }
+        }
+    }
+
+    /// `curl -X DELETE` of something on a server.
+    pub(super) fn rest_delete(&mut self, name: &str, command: &Command) {
+        if !matches!(name, "curl" | "http" | "https" | "xh" | "wget") {
+            return;
+        }
+        let texts: Vec<String> = command
+            .args()
+            .iter()
+            .map(|word| word.text.to_ascii_lowercase())
+            .collect();
+        let flags = ["-x", "--request", "--method"];
+        let method = texts
+            .windows(2)
+            .any(|pair| flags.contains(&pair[0].as_str()) && pair[1] == "delete")
+            || texts.iter().any(|text| {
+                matches!(
+                    text.as_str(),
+                    "-xdelete" | "--request=delete" | "--method=delete" | "delete"
+                )
+            });
+        let url = texts
+            .iter()
+            .find(|text| hosts::is_url(text) || text.starts_with("localhost"));
+        if let (true, Some(url)) = (method, url) {
+            let reason = format!("deletes {url} through its interface");
+            self.add(Rule::DestroyData, command.span, reason);
+        }
+    }
+}
+
+/// An argument as it is and in lower case.
+struct Arg<'t> {
+    text: &'t str,
+    lower: String,
+}
+
+impl<'t> Arg<'t> {
+    fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            lower: text.to_ascii_lowercase(),
+        }
+    }
+
+    fn fits(&self, choice: &str) -> bool {
+        if let Some(letter) = choice.strip_prefix('-').filter(|rest| rest.len() == 1) {
+            let cluster = self
+                .text
+                .strip_prefix('-')
+                .filter(|rest| !rest.starts_with('-'));
+            return cluster.is_some_and(|cluster| cluster.contains(letter));
+        }
+        let text = if choice.starts_with('-') {
+            self.text
+        } else {
+            self.lower.as_str()
+        };
+        let mut rest = text;
+        let mut parts = choice.split('*').peekable();
+        let first = parts.next().unwrap_or_default();
+        let Some(after) = rest.strip_prefix(first) else {
+            return false;
+        };
+        rest = after;
+        if parts.peek().is_none() {
+            return rest.is_empty() || choice.starts_with("--") && rest.starts_with('=');
+        }
+        while let Some(part) = parts.next() {
+            if parts.peek().is_none() {
+                return rest.ends_with(part);
+            }
+            let Some(at) = rest.find(part) else {
+                return false;
+            };
+            rest = &rest[at + part.len()..];
+        }
+        true
+    }
+}
+
+impl Entry {
+    fn matches(&self, args: &[Arg<'_>]) -> bool {
+        if args
+            .iter()
+            .any(|arg| self.absent.iter().any(|choice| arg.fits(choice)))
+        {
+            return false;
+        }
+        let mut rest = args.iter();
+        self.needs.iter().all(|choices| {
+            let fits = |arg: &Arg<'_>| choices.iter().any(|choice| arg.fits(choice));
+            let option = choices.iter().all(|choice| choice.starts_with('-'));
+            if option {
+                args.iter().any(fits)
+            } else {
+                rest.any(fits)
+            }
+        })
+    }
+}
+
+type Table = HashMap<&'static str, Vec<Entry>>;
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut table = Table::new();
+        let mut section = None;
+        for line in include_str!("../../rules/commands.list").lines() {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            if let Some(header) = line.strip_prefix('[') {
+                section = header_of(header);
+                continue;
+            }
+            let Some((rule, severity, reason)) = section else {
+                continue;
+            };
+            let mut words = line.split(' ');
+            let programs = words.next().unwrap_or_default();
+            let (absent, needs): (Vec<&str>, Vec<&str>) =
+                words.partition(|word| word.starts_with('!'));
+            for program in programs.split('|') {
+                let needs = needs.iter().map(|word| word.split('|').collect()).collect();
+                let absent = absent.iter().map(|word| &word[1..]).collect();
+                let entry = Entry {
+                    rule,
+                    severity,
+                    reason,
+                    needs,
+                    absent,
+                };
+                table.entry(program).or_default().push(entry);
+            }
+        }
+        table
+    })
+}
+
+fn header_of(header: &'static str) -> Option<(Rule, Severity, &'static str)> {
+    let (inside, reason) = header.split_once("] ")?;
+    let (rule, severity) = inside.split_once(' ')?;
+    let severity = if severity == "error" {
+        Severity::Error
+    } else {
+        Severity::Warning
+    };
+    Some((Rule::from_id(rule)?, severity, reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_section_names_a_rule() {
+        let headers = include_str!("../../rules/commands.list")
+            .lines()
+            .filter_map(|line| line.strip_prefix('['));
+        let mut count = 0;
+        for header in headers {
+            assert!(header_of(header).is_some(), "{header}");
+            assert!(
+                header.contains(" error]") || header.contains(" warning]"),
+                "{header}"
+            );
+            count += 1;
+        }
+        assert!(count > 20);
+    }
+
+    #[test]
+    fn patterns_fit() {
+        let fits = |choice: &str, text: &str| Arg::new(text).fits(choice);
+        assert!(fits("delete", "DELETE") && !fits("delete", "deleted"));
+        assert!(fits("-R", "-vR") && !fits("-R", "-r") && !fits("-R", "--R"));
+        assert!(
+            fits("--method", "--method=x")
+                && fits("x*", "xyz")
+                && fits("*y*", "xyz")
+                && !fits("*q*", "xyz")
+        );
+        assert!(fits("*", "") && fits("*.*=*", "a.b=1") && !fits("*.*=*", "ab=1"));
+        assert!(fits("*sam", "hklm\\sam") && !fits("*sam", "sample"));
+    }
+}

@@ -1,0 +1,63 @@
+//! Secrets and start-up files among the arguments of any command.
+
+use stockade_shell::{Command, Stdin};
+
+use super::Judge;
+use super::programs::Group;
+use crate::files::Writing;
+use crate::hosts;
+use crate::paths::Kind;
+use crate::rule::Rule;
+
+/// Arguments of one command that are looked at.
+const MOST: usize = 256;
+
+impl Judge<'_> {
+    pub(super) fn mentions(&mut self, name: &str, command: &Command) {
+        let copies = command.args().first().is_some_and(|word| word.text == "cp");
+        let reader = !Group::NotReaders.has(name) || name == "scp" || copies;
+        let shower = Group::Showers.has(name);
+        let listed = match &command.stdin {
+            Stdin::Text(text) if matches!(name, "xargs" | "cpio" | "tar" | "pax") => {
+                text.text.as_str()
+            }
+            _ => "",
+        };
+        let words = command.args().iter().map(|word| word.text.as_str());
+        for text in words.chain(listed.split_whitespace()).take(MOST) {
+            if text.contains("<?")
+                && let Some((rule, what)) = crate::program::recognise(text)
+            {
+                return self.add(rule, command.span, format!("writes {what}"));
+            }
+            for candidate in candidates(text) {
+                if (reader || text.contains("file:///")) && self.read_at(candidate, command.span) {
+                    return;
+                }
+                let kinds = self.place(candidate).kinds();
+                if !shower && kinds.iter().any(|kind| kind.persists().is_some()) {
+                    return self.write_at(candidate, Writing::Append, command.span);
+                }
+                let looks = matches!(name, "chmod" | "chown" | "ls" | "test" | "[" | "stat");
+                if kinds.contains(&Kind::Socket) && !looks {
+                    let reason = format!("uses the container runtime's socket {candidate}");
+                    self.add(Rule::ContainerEscape, command.span, reason);
+                }
+            }
+        }
+    }
+}
+
+/// The paths that an argument may hold: itself, and every word in it that begins like one.
+fn candidates(text: &str) -> impl Iterator<Item = &str> {
+    let url = hosts::is_url(text);
+    let option = text.strip_prefix('-').and_then(|rest| rest.get(1..));
+    let whole = [Some(text), option].into_iter().flatten();
+    let plain =
+        |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '*' | '$' | '?');
+    let parts = text.split(move |c| !plain(c)).take(64);
+    whole
+        .chain(parts)
+        .filter(move |part| !url && part.len() > 2 && part.len() < 4096)
+        .filter(|part| part.starts_with(['/', '~', '$', '.']) || part.contains('/'))
+}

@@ -1,0 +1,364 @@
+//! Shell scripts: judged command by command, after `stockade-shell` has read them.
+
+mod download;
+mod files;
+mod foreign;
+mod git;
+mod listed;
+mod mentions;
+mod modes;
+mod network;
+mod obfuscation;
+mod programs;
+mod search;
+mod spawn;
+mod system;
+mod upload;
+
+use std::collections::HashSet;
+
+use stockade_shell::{Command, CommandId, Place as Position, ProblemKind, Script, Word};
+
+use crate::analysis::{Analysis, Nested};
+use crate::findings::Findings;
+use crate::language::Language;
+use crate::paths::Place;
+use crate::result::Span;
+use crate::rule::Rule;
+
+pub(crate) use foreign::judge as judge_foreign;
+
+/// Commands in a script beyond which it is taken for one that administers or builds something.
+const LONG: usize = 12;
+
+/// What scripts that administer or build do every day: there a warning, in a command an error.
+const ADMINISTRATIVE: &[Rule] = &[
+    Rule::AccountChange,
+    Rule::ContainerEscape,
+    Rule::DestroyData,
+    Rule::DestroyHistory,
+    Rule::FileDelete,
+    Rule::FileMode,
+    Rule::FileWrite,
+    Rule::KernelChange,
+    Rule::PersistenceStartup,
+    Rule::PrivilegeChange,
+    Rule::ProcessTamper,
+    Rule::ShellEscape,
+    Rule::TraceRemoval,
+];
+
+/// What a file that declares itself a script does to the system it belongs to.
+const UPKEEP: &[Rule] = &[Rule::FileDelete, Rule::FileWrite, Rule::TraceRemoval];
+
+/// Judges a script; where its comments are.
+pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findings) -> Vec<Span> {
+    let script = stockade_shell::parse(source);
+    let mut own = Findings::default();
+    let mut judge = Judge {
+        source,
+        script: &script,
+        analysis,
+        findings: &mut own,
+        directory: None,
+        downloaded: HashSet::new(),
+        made_executable: HashSet::new(),
+        encrypted: HashSet::new(),
+    };
+    for id in 0..script.commands.len() {
+        judge.command(id);
+    }
+    judge.functions();
+    judge.embedded();
+    judge.written_files();
+    judge.problems();
+    judge.other_language();
+    if analysis.depth == 0 {
+        // Lines that only print, put together to a file, don't make a script long.
+        let prints = |command: &&Command| !matches!(command.name(), Some("echo" | "printf"));
+        if script.commands.iter().filter(prints).take(LONG).count() == LONG {
+            own.soften(ADMINISTRATIVE);
+        } else if source.starts_with("#!") {
+            own.soften(UPKEEP);
+        }
+    }
+    findings.absorb(own, Span::default(), Some(0));
+    script.comments
+}
+
+/// The state of judging one script.
+pub(crate) struct Judge<'a> {
+    source: &'a str,
+    script: &'a Script,
+    analysis: &'a Analysis<'a>,
+    findings: &'a mut Findings,
+    /// Where `cd` went, if anywhere known.
+    directory: Option<Place>,
+    /// Files that were downloaded.
+    downloaded: HashSet<String>,
+    made_executable: HashSet<String>,
+    /// Files of which an encrypted copy was made.
+    encrypted: HashSet<String>,
+}
+
+impl Judge<'_> {
+    fn place(&self, text: &str) -> Place {
+        Place::under(text, self.directory.as_ref())
+    }
+
+    fn add(&mut self, rule: Rule, span: Span, reason: impl Into<String>) {
+        self.findings.add(rule, span, reason);
+    }
+
+    fn warn(&mut self, rule: Rule, span: Span, reason: impl Into<String>) {
+        self.findings.warn(rule, span, reason);
+    }
+
+    fn command(&mut self, id: CommandId) {
+        let script = self.script;
+        let command = &script.commands[id];
+        self.redirects(id, command);
+        self.assignments(command);
+        if command.words.is_empty() {
+            return;
+        }
+        self.spelling(id, command);
+        let Some(name) = command.name().map(str::to_ascii_lowercase) else {
+            self.unknown_program(id, command);
+            return;
+        };
+        let name = name.as_str();
+        self.blocked(name, command);
+        if asks_for_help(command) {
+            return;
+        }
+        self.run_download(id, name, command);
+        match name {
+            "cd" | "pushd" | "chdir" => self.change_directory(command),
+            "git" => self.git(command),
+            _ => {}
+        }
+        self.file_command(id, name, command);
+        self.network_command(id, name, command);
+        self.system_command(id, name, command);
+        self.spawned_shell(id, name, command);
+        self.listed(name, command);
+        self.rest_delete(name, command);
+        self.foreign_code(name, command);
+    }
+
+    fn change_directory(&mut self, command: &Command) {
+        if command.place != Position::Statement {
+            return;
+        }
+        self.directory = match command
+            .args()
+            .iter()
+            .find(|word| !word.text.starts_with('-'))
+        {
+            None => Some(Place::new("~")),
+            Some(word) => {
+                let place = self.place(&word.text);
+                Some(place)
+            }
+        };
+    }
+
+    fn blocked(&mut self, name: &str, command: &Command) {
+        let verifier = self.analysis.verifier;
+        if verifier
+            .blocked_functions
+            .iter()
+            .any(|blocked| blocked == name)
+        {
+            let reason = format!("runs `{name}`, which is blocked");
+            self.add(Rule::BlockedFunction, command.span, reason);
+        }
+        if verifier
+            .blocked_modules
+            .iter()
+            .any(|blocked| blocked == name)
+        {
+            let reason = format!("uses `{name}`, which is blocked");
+            self.add(Rule::BlockedModule, command.span, reason);
+        }
+    }
+
+    /// Functions that call themselves into a pipe or the background.
+    fn functions(&mut self) {
+        let script = self.script;
+        for function in &script.functions {
+            let own = function.name.as_str();
+            let body = &script.commands[function.commands.clone()];
+            let calls = body.iter().filter(|command| command.name() == Some(own));
+            let multiplies = calls
+                .clone()
+                .any(|command| command.background || script.pipelines[command.pipeline].stages > 1);
+            if multiplies && calls.count() > 1 {
+                let reason = format!("`{own}` starts itself more than once, without end");
+                self.add(Rule::ForkBomb, function.span, reason);
+            }
+        }
+    }
+
+    fn embedded(&mut self) {
+        let script = self.script;
+        for embedded in &script.embedded {
+            let span = embedded.code.span;
+            let base = exact_base(self.source, &embedded.code);
+            let language = match embedded.language {
+                stockade_shell::Language::Python => Nested::Full(Language::Python),
+                stockade_shell::Language::JavaScript => Nested::Full(Language::JavaScript),
+                other => Nested::Foreign(Some(other)),
+            };
+            self.analysis
+                .nested(language, &embedded.code.text, span, base, self.findings);
+        }
+    }
+
+    /// Programs that the script writes to files: judged as what they are.
+    fn written_files(&mut self) {
+        let script = self.script;
+        for file in &script.files {
+            let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+            let language = Language::from_file_name(name);
+            if let Some(language) = language.filter(|language| *language != Language::Bash) {
+                let base = exact_base(self.source, &file.text);
+                self.analysis.nested(
+                    Nested::Full(language),
+                    &file.text.text,
+                    file.text.span,
+                    base,
+                    self.findings,
+                );
+            }
+        }
+    }
+
+    /// Text that was called a shell script and is a program that connects and runs.
+    fn other_language(&mut self) {
+        let source = self.source;
+        let interpreter = source
+            .strip_prefix("#!")
+            .and_then(|rest| rest.lines().next())
+            .is_some_and(|line| {
+                ["perl", "ruby", "php", "lua"]
+                    .iter()
+                    .any(|name| line.contains(name))
+            });
+        let connects = source.contains("ocket");
+        let runs = [
+            "ProcessBuilder",
+            "Runtime.getRuntime",
+            "Process.Start(",
+            "Process.start(",
+        ];
+        let runs = connects && runs.iter().any(|call| source.contains(call));
+        if source.len() < 64 << 10 && (interpreter || runs) {
+            judge_foreign(None, source, self.analysis, self.findings);
+        }
+    }
+
+    fn problems(&mut self) {
+        let mut broken = false;
+        for problem in &self.script.problems {
+            match problem.kind {
+                ProblemKind::TooDeep => {
+                    let reason = "nested too deep to be read";
+                    self.findings
+                        .add(Rule::ObfuscatedCommand, problem.span, reason);
+                }
+                ProblemKind::TooLarge => {
+                    self.findings
+                        .notes
+                        .push("the script is too large: analysed in part".to_owned());
+                }
+                _ if self.analysis.depth == 0 && !broken => {
+                    broken = true;
+                    let reason = "not valid from here: analysed as far as it could be read";
+                    self.findings.add(Rule::Unreadable, problem.span, reason);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether a command only shows its help or version.
+fn asks_for_help(command: &Command) -> bool {
+    let args = command.args();
+    args.len() <= 2
+        && args
+            .last()
+            .is_some_and(|word| matches!(word.text.as_str(), "--help" | "--version" | "-help"))
+}
+
+/// Where a word's text stands unchanged in the source.
+fn exact_base(source: &str, word: &Word) -> Option<usize> {
+    let written = source.get(word.span.start..word.span.end)?;
+    if written == word.text {
+        return Some(word.span.start);
+    }
+    let inside = written.get(1..written.len().checked_sub(1)?)?;
+    (inside == word.text).then_some(word.span.start + 1)
+}
+
+/// Arguments that are not options. After `--` everything is an operand.
+fn operands(args: &[Word]) -> impl Iterator<Item = &Word> {
+    let mut only = false;
+    args.iter().filter(move |word| {
+        if only {
+            return true;
+        }
+        if word.text == "--" {
+            only = true;
+            return false;
+        }
+        !word.text.starts_with('-') || word.text == "-"
+    })
+}
+
+/// Whether an option is given: a letter in a cluster, or a long name (with or without `=value`).
+fn has(args: &[Word], short: &str, long: &[&str]) -> bool {
+    args.iter()
+        .take_while(|word| word.text != "--")
+        .any(|word| {
+            let text = word.text.as_str();
+            if let Some(name) = text.strip_prefix("--") {
+                let name = name.split('=').next().unwrap_or(name);
+                return !name.is_empty() && long.contains(&name);
+            }
+            text.strip_prefix('-').is_some_and(|cluster| {
+                (!short.is_empty()
+                    && cluster.chars().all(|c| c.is_ascii_alphanumeric())
+                    && cluster.contains(|c| short.contains(c)))
+                    || long.contains(&cluster)
+            })
+        })
+}
+
+/// The value of an option: the next word, what follows `=`, or the rest of a short one.
+fn value_of<'w>(args: &'w [Word], short: char, long: &[&str]) -> Option<&'w str> {
+    for (at, word) in args.iter().enumerate() {
+        let text = word.text.as_str();
+        if let Some(name) = text.strip_prefix("--") {
+            if let Some((name, value)) = name.split_once('=') {
+                if long.contains(&name) {
+                    return Some(value);
+                }
+            } else if long.contains(&name) {
+                return args.get(at + 1).map(|word| word.text.as_str());
+            }
+        } else if let Some(cluster) = text.strip_prefix('-')
+            && let Some(found) = cluster.find(short)
+        {
+            let rest = &cluster[found + short.len_utf8()..];
+            return if rest.is_empty() {
+                args.get(at + 1).map(|word| word.text.as_str())
+            } else {
+                Some(rest)
+            };
+        }
+    }
+    None
+}

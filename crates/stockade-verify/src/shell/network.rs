@@ -1,0 +1,207 @@
+//! Connections: shells on the network, listeners, names that carry data.
+
+use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, is_shell};
+
+use super::download::interprets_stdin;
+use super::programs::Group;
+use super::{Judge, has, operands};
+use crate::files::Writing;
+use crate::hosts;
+use crate::result::Span;
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    pub(super) fn network_command(&mut self, id: CommandId, name: &str, command: &Command) {
+        let args = command.args();
+        match name {
+            "nc" | "ncat" | "netcat" | "nc.traditional" | "nc.openbsd" | "socat" | "telnet"
+            | "cryptcat" | "pwncat" => self.netcat(id, name, command),
+            "openssl" => {
+                let first = args.first().map(|word| word.text.as_str());
+                if matches!(first, Some("s_client" | "s_server")) {
+                    self.piped_shell(id, name, command);
+                    self.sends_file(id, name, command);
+                }
+            }
+            _ if Group::Fetchers.has(name) => self.fetch(id, name, command),
+            "ssh" | "scp" | "sftp" | "rsync" | "sshfs" | "rclone" | "mosh" | "croc" | "restic"
+            | "smbclient" | "ab" | "hping3" | "cancel" | "finger" => {
+                self.transfer(id, name, command);
+            }
+            "aws" | "gsutil" | "gcloud" | "az" | "s3cmd" | "mc" | "s5cmd" | "azcopy" => {
+                self.bucket(name, command);
+            }
+            "nslookup" | "dig" | "host" | "ping" | "drill" | "getent" | "whois" => {
+                self.lookup(name, command);
+            }
+            _ => {}
+        }
+        let module = |pair: &[stockade_shell::Word]| {
+            pair[0].text == "-m"
+                && matches!(
+                    pair[1].text.as_str(),
+                    "http.server" | "SimpleHTTPServer" | "pyftpdlib" | "smtpd" | "uploadserver"
+                )
+        };
+        let serves = args.windows(2).any(module) || name == "httpd" && has(args, "fhp", &[]);
+        let local = args
+            .iter()
+            .any(|word| matches!(word.text.as_str(), "127.0.0.1" | "localhost"));
+        if serves && !local {
+            self.warn(
+                Rule::NetworkListen,
+                command.span,
+                "serves files to the network",
+            );
+        }
+    }
+
+    /// A redirection to `/dev/tcp/…`.
+    pub(super) fn network_device(&mut self, id: CommandId, op: RedirectOp, span: Span) {
+        let script = self.script;
+        let command = &script.commands[id];
+        let name = command.name().unwrap_or_default();
+        let shell = is_shell(name) || name == "exec" || name.starts_with("python");
+        let duplicates = |other: &Command| {
+            other.redirects.iter().any(|redirect| {
+                matches!(
+                    redirect.op,
+                    RedirectOp::DuplicateIn | RedirectOp::DuplicateOut
+                )
+            })
+        };
+        let mut later = script.commands.iter().skip(id + 1).take(16);
+        let shell_later =
+            later.any(|other| other.name().is_some_and(is_shell) && duplicates(other));
+        if shell || shell_later || op == RedirectOp::ReadWrite {
+            let reason = "connects a shell to the network";
+            return self.add(Rule::ReverseShell, command.span, reason);
+        }
+        let computed = command
+            .words
+            .iter()
+            .any(|word| word.substitutions().next().is_some());
+        if computed || matches!(name, "cat" | "tar" | "env" | "history") && op.writes() {
+            let reason = "sends data through the shell's network device";
+            return self.add(Rule::Exfiltration, command.span, reason);
+        }
+        self.warn(
+            Rule::NetworkAccess,
+            span,
+            "opens a connection through the shell's network device",
+        );
+    }
+
+    fn netcat(&mut self, id: CommandId, name: &str, command: &Command) {
+        let args = command.args();
+        if gives_shell(name, command) {
+            let reason = format!("`{name}` gives a shell to the network");
+            return self.add(Rule::ReverseShell, command.span, reason);
+        }
+        if self.piped_shell(id, name, command) {
+            return;
+        }
+        if name == "socat" {
+            self.socat_files(command);
+        }
+        self.sends_file(id, name, command);
+        let pipeline = &self.script.pipelines[command.pipeline];
+        let netcat = |other: &&Command| matches!(other.name(), Some("nc" | "ncat" | "netcat"));
+        let all = self.script.commands[pipeline.commands.clone()].iter();
+        if pipeline.stages > 2 && all.filter(netcat).count() > 1 {
+            let reason = "relays connections between two ends";
+            return self.add(Rule::NetworkHost, command.span, reason);
+        }
+        let listens = has(args, "l", &["listen"]);
+        let rule = if listens {
+            Rule::NetworkListen
+        } else {
+            Rule::NetworkAccess
+        };
+        let scans = has(args, "z", &[]);
+        if !scans {
+            self.warn(rule, command.span, format!("`{name}` opens a connection"));
+        }
+    }
+
+    /// `socat … open:/path,creat`.
+    fn socat_files(&mut self, command: &Command) {
+        for word in command.args() {
+            let Some((kind, path)) = word.text.split_once(':') else {
+                continue;
+            };
+            if matches!(
+                kind.to_ascii_lowercase().as_str(),
+                "open" | "create" | "file"
+            ) {
+                let path = path.split(',').next().unwrap_or(path);
+                self.read_at(path, command.span);
+                self.write_at(path, Writing::Append, command.span);
+            }
+        }
+    }
+
+    /// A pipeline that has both a shell and this network command.
+    fn piped_shell(&mut self, id: CommandId, name: &str, command: &Command) -> bool {
+        let pipeline = &self.script.pipelines[command.pipeline];
+        if pipeline.stages < 2 {
+            return false;
+        }
+        let is_bare_shell = |other: &Command| {
+            other.name().is_some_and(|shell| {
+                is_shell(shell) && interprets_stdin(shell, other)
+                    || matches!(shell, "python" | "python3" | "cmd" | "powershell")
+            })
+        };
+        let others = &self.script.commands[pipeline.commands.clone()];
+        let shell = others.iter().enumerate().any(|(at, other)| {
+            let itself = pipeline.commands.start + at == id;
+            !itself && other.stage != command.stage && is_bare_shell(other)
+        });
+        if shell {
+            let reason = format!("`{name}` and a shell in one pipeline");
+            self.add(Rule::ReverseShell, command.span, reason);
+        }
+        shell
+    }
+
+    /// Data put into a name that is looked up.
+    fn lookup(&mut self, name: &str, command: &Command) {
+        for word in operands(command.args()).filter(|word| word.text.contains('.')) {
+            let collector = hosts::suspicion(&word.text).is_some();
+            let carries = word.holes.iter().any(|hole| match &hole.kind {
+                HoleKind::Substitution { .. } => hole.range.end < word.text.len(),
+                HoleKind::Variable(_) => collector && hole.range.end + 1 < word.text.len(),
+                _ => false,
+            });
+            if carries {
+                let reason = format!("`{name}` sends data out in a name it looks up");
+                return self.add(Rule::Exfiltration, command.span, reason);
+            }
+            if collector && name != "ping" {
+                let reason = format!("`{name}` talks to {}", word.text);
+                return self.add(Rule::NetworkHost, command.span, reason);
+            }
+        }
+    }
+}
+
+/// `nc -e sh`, `socat exec:sh`.
+fn gives_shell(name: &str, command: &Command) -> bool {
+    let args = command.args();
+    match name {
+        "telnet" => false,
+        "socat" => args.iter().any(|word| {
+            let text = word.text.to_ascii_lowercase();
+            let runs = ["exec:", "system:", "shell:"]
+                .iter()
+                .any(|kind| text.starts_with(kind));
+            runs && !text.starts_with("exec:echo")
+        }),
+        _ => {
+            let shell = |text: &str| ["sh", "cmd", "lua"].iter().any(|part| text.contains(part));
+            has(args, "ec", &["exec", "sh-exec", "lua-exec"])
+                && args.iter().any(|word| shell(&word.text))
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Commands spelled so that a reader or a pattern would not recognise them.
+
+use stockade_shell::{Command, CommandId, HoleKind, Word};
+
+use super::Judge;
+use super::programs::Group;
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    pub(super) fn spelling(&mut self, id: CommandId, command: &Command) {
+        if let Some(parent) = command.parent {
+            // Judged where it was written, unless the text was computed.
+            let parent = self.script.commands[parent].name().unwrap_or_default();
+            if !matches!(parent, "eval" | "sh" | "bash") {
+                return;
+            }
+        }
+        let word = &command.words[0];
+        let written = self
+            .source
+            .get(word.span.start..word.span.end)
+            .unwrap_or_default();
+        let name = command.name().unwrap_or_default();
+        if word.literal().is_some() && written != word.text && Group::WorthHiding.has(name) {
+            let pieces = written
+                .matches(['\'', '"', '\\', '$', '`', '{', '@'])
+                .count();
+            let plain_quote =
+                written.len() == word.text.len() + 2 && (written.starts_with(['"', '\'']));
+            let plain_escape = written == format!("\\{}", word.text);
+            let variable = written.starts_with('$')
+                && written[1..]
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'{' | b'}'));
+            let quoted_variable = written.starts_with("\"$")
+                && written.ends_with('"')
+                && !written.contains(['(', '`', '\''])
+                && written.matches('$').count() == 1;
+            let joined_path = word.text.contains('/') && written.contains('/');
+            let inside = written.find("$(").is_some_and(|at| at > 0);
+            let several = written.contains(['\n', ' ', '|']) && !inside;
+            let nested = written.len() > 200 || several || command.parent.is_some();
+            if (pieces >= 2 || written.contains("$("))
+                && !plain_quote
+                && !plain_escape
+                && !variable
+                && !quoted_variable
+                && !joined_path
+                && !nested
+            {
+                let reason = format!("`{name}`, written `{written}`");
+                return self.add(Rule::ObfuscatedCommand, command.span, reason);
+            }
+        }
+        let braced = written.starts_with('{') && written.contains(',') && written.contains('}');
+        if braced && Group::WorthHiding.has(name) {
+            return self.add(
+                Rule::ObfuscatedCommand,
+                command.span,
+                format!("a command made by brace expansion: `{written}`"),
+            );
+        }
+        let split = command.args().iter().any(|arg| arg.span == word.span);
+        if written.contains("${IFS}")
+            || written.contains("$IFS")
+            || split && written.contains("IFS")
+        {
+            return self.add(
+                Rule::ObfuscatedCommand,
+                command.span,
+                "uses $IFS in place of spaces",
+            );
+        }
+        let globbed = word
+            .holes
+            .iter()
+            .filter(|hole| hole.kind == HoleKind::Glob)
+            .count();
+        if globbed > 0 && word.text.starts_with('/') && word.text.contains('?') {
+            return self.add(
+                Rule::ObfuscatedCommand,
+                command.span,
+                format!("names a program by a pattern: `{written}`"),
+            );
+        }
+        self.encoded_paths(id, command);
+    }
+
+    /// Secret paths written in hexadecimal or broken by continuation lines.
+    fn encoded_paths(&mut self, _id: CommandId, command: &Command) {
+        for word in command
+            .args()
+            .iter()
+            .chain(command.redirects.iter().map(|redirect| &redirect.target))
+        {
+            let Some(written) = self.source.get(word.span.start..word.span.end) else {
+                continue;
+            };
+            if written.len() > 4096 {
+                continue;
+            }
+            let sensitive =
+                |text: &str| text.contains("/etc/passwd") || text.contains("/etc/shadow");
+            let broken = sensitive(&word.text)
+                && !sensitive(written)
+                && word.literal().is_some()
+                && !is_variable(written);
+            let hex = written.contains("\\x2f\\x65\\x74\\x63") || written.contains("2f657463");
+            if broken || hex {
+                return self.add(
+                    Rule::ObfuscatedCommand,
+                    command.span,
+                    format!("hides a path: `{written}`"),
+                );
+            }
+        }
+    }
+
+    /// A command whose name is not known.
+    pub(super) fn unknown_program(&mut self, id: CommandId, command: &Command) {
+        let word = &command.words[0];
+        let fetched = word.substitutions().flatten().any(|other| {
+            matches!(
+                self.script.commands[other].name(),
+                Some("curl" | "wget" | "base64" | "xxd" | "openssl" | "nc" | "rev")
+            )
+        });
+        if fetched {
+            return self.add(
+                Rule::DownloadRun,
+                command.span,
+                "runs the output of a command that fetches or decodes",
+            );
+        }
+        let spliced = spliced(word);
+        if spliced {
+            let written = self
+                .source
+                .get(word.span.start..word.span.end)
+                .unwrap_or_default();
+            self.add(
+                Rule::ObfuscatedCommand,
+                command.span,
+                format!("a command's name put together: `{written}`"),
+            );
+        }
+        self.spelling_of_pattern(id, command);
+    }
+
+    fn spelling_of_pattern(&mut self, _id: CommandId, command: &Command) {
+        let word = &command.words[0];
+        let globs = word
+            .holes
+            .iter()
+            .filter(|hole| hole.kind == HoleKind::Glob)
+            .count();
+        if globs > 1 && word.text.starts_with('/') {
+            self.add(
+                Rule::ObfuscatedCommand,
+                command.span,
+                format!("names a program by a pattern: `{}`", word.text),
+            );
+        }
+    }
+}
+
+fn is_variable(written: &str) -> bool {
+    written.contains('$')
+}
+
+/// Letters on both sides of something unknown: `who$(…)ami`.
+fn spliced(word: &Word) -> bool {
+    let letters = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase());
+    let [hole] = word.holes.as_slice() else {
+        return false;
+    };
+    matches!(hole.kind, HoleKind::Substitution { .. })
+        && letters(&word.text[..hole.range.start])
+        && letters(&word.text[hole.range.end..])
+}

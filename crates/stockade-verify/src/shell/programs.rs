@@ -1,0 +1,77 @@
+//! Groups of programs, from `rules/programs.list`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+/// A kind of program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    Fetchers,
+    Foreign,
+    NameAShell,
+    NotReaders,
+    Showers,
+    WorthHiding,
+}
+
+impl Group {
+    const fn header(self) -> &'static str {
+        match self {
+            Self::Fetchers => "fetchers",
+            Self::Foreign => "foreign",
+            Self::NameAShell => "name-a-shell",
+            Self::NotReaders => "not-readers",
+            Self::Showers => "showers",
+            Self::WorthHiding => "worth-hiding",
+        }
+    }
+
+    /// Whether a program belongs to the group.
+    pub(super) fn has(self, program: &str) -> bool {
+        groups()
+            .get(self.header())
+            .is_some_and(|group| group.contains(program))
+    }
+}
+
+type Groups = HashMap<&'static str, HashSet<&'static str>>;
+
+fn groups() -> &'static Groups {
+    static GROUPS: OnceLock<Groups> = OnceLock::new();
+    GROUPS.get_or_init(|| {
+        let mut groups = Groups::new();
+        let mut header = "";
+        for line in include_str!("../../rules/programs.list").lines() {
+            if line.starts_with('#') {
+                continue;
+            }
+            match line
+                .strip_prefix('[')
+                .and_then(|line| line.strip_suffix(']'))
+            {
+                Some(name) => header = name,
+                None => groups
+                    .entry(header)
+                    .or_default()
+                    .extend(line.split_ascii_whitespace()),
+            }
+        }
+        groups
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_has_programs() {
+        assert!(Group::Fetchers.has("curl") && !Group::Fetchers.has("ls"));
+        assert!(Group::Foreign.has("julia"));
+        assert!(Group::NameAShell.has("chsh"));
+        // `[` is a program, not a header.
+        assert!(Group::NotReaders.has("["));
+        assert!(Group::Showers.has("less"));
+        assert!(Group::WorthHiding.has("rm"));
+    }
+}

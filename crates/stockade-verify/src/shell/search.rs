@@ -1,0 +1,173 @@
+//! `find`: what it deletes, and what it looks for.
+
+use stockade_shell::{Command, CommandId, Word};
+
+use super::{Judge, has, operands, value_of};
+use crate::files::Deletion;
+use crate::paths::{Kind, Place};
+use crate::rule::Rule;
+
+/// Conditions that leave some files out.
+const FILTERS: &[&str] = &[
+    "-name", "-iname", "-path", "-regex", "-mtime", "-mmin", "-empty", "-newer", "-size", "-atime",
+    "-user", "-perm", "-xtype", "-inum",
+];
+
+/// Names of files that hold secrets or show who has rights, besides those of the path table.
+const SECRETS: &[&str] = &[
+    "id_rsa",
+    "id_dsa",
+    "id_ed25519",
+    "credentials",
+    ".git-credentials",
+    ".rhosts",
+    ".netrc",
+    ".pgpass",
+    ".htpasswd",
+    "shadow",
+    "authorized_keys",
+    ".gnupg",
+    ".ssh",
+    ".kube",
+    ".aws",
+    "wallet",
+    ".sudo_as_admin_successful",
+];
+
+/// What people search for when they want what others keep secret.
+const TELLING: &[&str] = &[
+    "passw",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "api-key",
+    "akia",
+    "private key",
+    "aws_",
+    "credential",
+];
+
+impl Judge<'_> {
+    /// `grep -r password /etc /home`
+    pub(super) fn grep(&mut self, command: &Command) {
+        let args = command.args();
+        if !has(args, "rR", &["recursive", "dereference-recursive"]) && command.name() != Some("rg")
+        {
+            return;
+        }
+        let mut words = operands(args);
+        let named = value_of(args, 'e', &["regexp"]);
+        let Some(pattern) = named.or_else(|| words.next().map(|word| word.text.as_str())) else {
+            return;
+        };
+        let pattern = pattern.to_ascii_lowercase();
+        let wide = |word: &Word| {
+            let place = Place::new(&word.text);
+            place.is(Kind::System) || place.is_home() || place.path == "/var/www"
+        };
+        if TELLING.iter().any(|part| pattern.contains(part)) && words.any(wide) {
+            let reason = "searches the system for secrets in files";
+            self.add(Rule::SystemSurvey, command.span, reason);
+        }
+    }
+
+    pub(super) fn find(&mut self, id: CommandId, command: &Command) {
+        let args = command.args();
+        let starts = args
+            .iter()
+            .take_while(|word| !word.text.starts_with(['-', '(', '!']));
+        let starts: Vec<&Word> = starts.collect();
+        let mut inner = self.script.commands.iter().skip(id + 1).take(8);
+        let removes = inner.any(|inner| {
+            inner.parent == Some(id) && matches!(inner.name(), Some("rm" | "shred" | "unlink"))
+        });
+        if removes || args.iter().any(|word| word.text == "-delete") {
+            self.find_deletes(command, &starts);
+        }
+        self.survey(command, &starts);
+    }
+
+    fn find_deletes(&mut self, command: &Command, starts: &[&Word]) {
+        let filtered = command
+            .args()
+            .iter()
+            .any(|word| FILTERS.contains(&word.text.as_str()));
+        let how = if filtered {
+            Deletion::File
+        } else {
+            Deletion::ForcedTree
+        };
+        for start in starts {
+            let place = self.place(&start.text);
+            let wide = place.is(Kind::System) || place.is_home();
+            if filtered && wide && place.path != "/var/log" {
+                let reason = format!("deletes files all over {}", start.text);
+                let named = |word: &Word| {
+                    let text = word.text.as_str();
+                    ["-name", "-iname", "-path", "-regex", "-empty", "-xtype"].contains(&text)
+                };
+                if command.args().iter().any(named) {
+                    self.warn(Rule::FileDelete, command.span, reason);
+                } else {
+                    self.add(Rule::DestroyFiles, command.span, reason);
+                }
+            } else {
+                self.delete_at(&start.text, how, command.span);
+            }
+        }
+    }
+
+    /// Looks over the whole system for set-uid programs, writable places or keys.
+    fn survey(&mut self, command: &Command, starts: &[&Word]) {
+        let args = command.args();
+        let is_wide = |word: &&Word| {
+            let place = Place::new(&word.text);
+            let unknown = word.literal().is_none() && !word.text.starts_with('.');
+            place.is(Kind::System) || place.is_home() || unknown
+        };
+        if !starts.is_empty() && !starts.iter().any(is_wide) {
+            return;
+        }
+        let after = |flags: &'static [&'static str]| {
+            let pairs = args
+                .windows(2)
+                .filter(|pair| flags.contains(&pair[0].text.as_str()));
+            pairs.map(|pair| pair[1].text.as_str())
+        };
+        let open = |word: &Word| matches!(word.text.as_str(), "-writable" | "-readable");
+        let rights =
+            after(&["-perm"]).any(is_special) || !starts.is_empty() && args.iter().any(open);
+        let secret = after(&["-name", "-iname", "-path", "-wholename"]).any(names_secret);
+        if secret {
+            let reason = "searches the system for keys and credentials";
+            self.add(Rule::SystemSurvey, command.span, reason);
+        } else if rights {
+            let reason = "searches the system for programs and places with special rights";
+            self.add(Rule::SystemSurvey, command.span, reason);
+        }
+    }
+}
+
+/// Set-id, sticky or writable by others.
+fn is_special(mode: &str) -> bool {
+    let mode = mode.trim_start_matches(['-', '/', '+']);
+    mode.len() >= 4 && mode.starts_with(['1', '2', '4', '6'])
+        || mode.contains('s')
+        || matches!(mode, "o" | "002" | "0002")
+        || mode.starts_with("o=")
+        || mode.starts_with("o+w")
+}
+
+fn names_secret(pattern: &str) -> bool {
+    let name = pattern
+        .trim_matches('*')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
+    let hidden = name.starts_with(['.', 'i']);
+    Place::new(name).is(Kind::Credential)
+        || SECRETS
+            .iter()
+            .any(|secret| name == *secret || hidden && name.ends_with(secret))
+}

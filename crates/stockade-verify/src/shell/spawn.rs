@@ -1,0 +1,158 @@
+//! Shells started through programs that are not shells, and code for interpreters.
+
+use stockade_shell::{Command, CommandId, is_shell};
+
+use super::programs::Group;
+use super::{Judge, has};
+use crate::analysis::Nested;
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    pub(super) fn spawned_shell(&mut self, id: CommandId, name: &str, command: &Command) {
+        let span = command.span;
+        let first = command.words[0].text.as_str();
+        if let Some(escaped) = first.strip_prefix(":!").or_else(|| first.strip_prefix('!'))
+            && names_shell(escaped)
+        {
+            return self.add(Rule::ShellEscape, span, "escapes to a shell");
+        }
+        if is_shell(name) {
+            return self.bare_shell(id, name, command);
+        }
+        if is_editor(name) && command.args().iter().any(|word| leaves_editor(&word.text)) {
+            self.add(Rule::ShellEscape, span, format!("`{name}` starts a shell"));
+        }
+        self.configured_shell(name, command);
+        let mentions = command.args().iter().any(|word| names_shell(&word.text));
+        if mentions && !Group::NameAShell.has(name) {
+            self.add(
+                Rule::ShellEscape,
+                span,
+                format!("`{name}` is given a shell to run"),
+            );
+        }
+    }
+
+    /// A program is given a file, written by the script itself, that makes it start a shell.
+    fn configured_shell(&mut self, name: &str, command: &Command) {
+        if Group::NotReaders.has(name) || Group::Showers.has(name) || Group::NameAShell.has(name) {
+            return;
+        }
+        let given = |path: &str| {
+            let mut args = command.args().iter().take(32);
+            args.any(|word| word.text == path || word.text.ends_with(path) && path.len() > 4)
+        };
+        let starts = self
+            .script
+            .files
+            .iter()
+            .take(64)
+            .any(|file| names_shell(&file.text.text) && given(&file.path));
+        if starts {
+            let reason = format!("`{name}` is given a file that starts a shell");
+            self.add(Rule::ShellEscape, command.span, reason);
+        }
+    }
+
+    /// A shell with nothing to run but what someone types or sends.
+    fn bare_shell(&mut self, id: CommandId, name: &str, command: &Command) {
+        let args = command.args();
+        let options = args.iter().all(|word| word.text.starts_with(['-', '+']));
+        if !options || has(args, "c", &["version", "help"]) {
+            return;
+        }
+        let by_path = command.words[0].text.contains('/');
+        let wrapped = self.script.ancestors(id).any(|parent| match parent.name() {
+            Some("env" | "xargs") => by_path,
+            Some("ssh") => parent.args().iter().any(|word| word.text == "localhost"),
+            // Usual ways to come to a shell.
+            Some("exec" | "command" | "time" | "tmux" | "screen" | "eval" | "cat" | "echo")
+            | None => false,
+            Some(wrapper) => !is_shell(wrapper),
+        });
+        let alone = command.stage == 0 && self.script.pipelines[command.pipeline].stages == 1;
+        let to_terminal = command
+            .redirects
+            .iter()
+            .all(|redirect| redirect.target.text == "/dev/tty");
+        if wrapped && alone && to_terminal {
+            let reason = format!("starts an interactive `{name}` through another program");
+            self.add(Rule::ShellEscape, command.span, reason);
+        }
+    }
+
+    /// Code on the command line of interpreters without a grammar here.
+    pub(super) fn foreign_code(&mut self, name: &str, command: &Command) {
+        if !Group::Foreign.has(name) {
+            return;
+        }
+        for pair in command.args().windows(2) {
+            if matches!(
+                pair[0].text.as_str(),
+                "-e" | "-c" | "--eval" | "-E" | "--exec"
+            ) {
+                let code = pair[1].text.as_str();
+                self.analysis.nested(
+                    Nested::Foreign(None),
+                    code,
+                    command.span,
+                    None,
+                    self.findings,
+                );
+            }
+        }
+    }
+}
+
+fn is_editor(name: &str) -> bool {
+    matches!(
+        name,
+        "vi" | "vim"
+            | "nvim"
+            | "view"
+            | "ex"
+            | "rvim"
+            | "vimdiff"
+            | "ed"
+            | "nano"
+            | "pico"
+            | "emacs"
+    )
+}
+
+/// An editor's command that runs a program: `:!sh`, `:terminal`.
+fn leaves_editor(text: &str) -> bool {
+    let text = text.trim_start_matches(['+', ':', '-', 'c']);
+    ["!", "shell", "terminal"]
+        .iter()
+        .any(|start| text.starts_with(start))
+        || text.starts_with("py") && text.contains("import")
+        || text.contains("(term ")
+        || text.contains("system(")
+}
+
+/// Whether a text would start a shell: its path as a word of its own.
+fn names_shell(text: &str) -> bool {
+    const PATHS: &[&str] = &[
+        "/bin/sh",
+        "/bin/bash",
+        "/bin/dash",
+        "/bin/zsh",
+        "/bin/ksh",
+        "/usr/bin/sh",
+        "/usr/bin/bash",
+        "/usr/bin/zsh",
+    ];
+    // What comes before when it is only named: a first line, a variable.
+    const NAMED: &[&str] = &["#!", "SHELL=", "shell="];
+    let Some((at, path)) = PATHS
+        .iter()
+        .find_map(|path| text.find(path).map(|at| (at, *path)))
+    else {
+        return false;
+    };
+    let after = text[at + path.len()..].chars().next();
+    let ends =
+        after.is_none_or(|c| !c.is_ascii_alphanumeric() && !matches!(c, '/' | '.' | '-' | '_'));
+    ends && !NAMED.iter().any(|named| text[..at].ends_with(named))
+}

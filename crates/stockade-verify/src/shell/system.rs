@@ -1,0 +1,253 @@
+//! Commands about the system that need more than their words: sudo, jobs, processes, times,
+//! containers, packages, and variables that other programs obey.
+
+use stockade_shell::{Command, CommandId, Stdin, Word};
+
+use super::{Judge, has, operands, value_of};
+use crate::hosts;
+use crate::paths::{Kind, Place};
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    pub(super) fn system_command(&mut self, id: CommandId, name: &str, command: &Command) {
+        let args = command.args();
+        let span = command.span;
+        match name {
+            "sudo" | "doas" => self.sudo(id, name, command),
+            "crontab" => {
+                let installs = !args.is_empty() || !matches!(command.stdin, Stdin::Inherited);
+                if installs && !has(args, "lr", &[]) {
+                    self.add(Rule::PersistenceCron, span, "installs a job table");
+                }
+            }
+            "kill" | "killall" | "killall5" | "pkill" | "skill" => self.kill(name, command),
+            "touch" => self.touch(command),
+            "date" if operands(args).any(|word| is_time(&word.text)) => {
+                self.add(Rule::TraceRemoval, span, "changes the machine's clock");
+            }
+            "docker" | "podman" | "nerdctl" => self.container(name, command),
+            "mount"
+                if args
+                    .iter()
+                    .any(|word| Place::new(&word.text).is(Kind::Disk)) =>
+            {
+                self.warn(Rule::ContainerEscape, span, "mounts a disk");
+            }
+            "pip" | "pip3" | "npm" | "yarn" | "pnpm" | "gem" | "go" | "cargo" | "uv" => {
+                self.install(name, command);
+            }
+            _ => {}
+        }
+    }
+
+    fn sudo(&mut self, id: CommandId, name: &str, command: &Command) {
+        let args = command.args();
+        let mut inner = self.script.commands.iter().skip(id + 1).take(2);
+        let runs_something = inner.any(|inner| inner.parent == Some(id));
+        if has(args, "is", &["login", "shell"]) && !runs_something {
+            let reason = format!("`{name}` opens a shell with all rights");
+            self.add(Rule::PrivilegeChange, command.span, reason);
+        } else if has(args, "l", &["list"]) && args.len() == 1 {
+            self.add(
+                Rule::SystemSurvey,
+                command.span,
+                "asks what sudo would allow",
+            );
+        } else {
+            let reason = format!("`{name}` runs a command with other rights");
+            self.warn(Rule::PrivilegeChange, command.span, reason);
+        }
+    }
+
+    fn kill(&mut self, name: &str, command: &Command) {
+        const GUARDS: &[&str] = &["cron", "crond", "sshd", "auditd", "rsyslogd", "syslogd"];
+        let args = command.args();
+        let target = |text: &str| args.iter().skip(1).any(|word| word.text == text);
+        let everything = name == "kill" && (target("-1") || target("1"));
+        let by_name = matches!(name, "pkill" | "killall");
+        let broad = name == "killall5"
+            || name == "pkill" && has(args, "u", &["euid", "uid"]) && operands(args).count() <= 1
+            || by_name
+                && operands(args)
+                    .any(|word| matches!(word.text.as_str(), "." | "init" | "systemd"));
+        if everything || broad {
+            return self.add(Rule::SystemStop, command.span, "stops every process it may");
+        }
+        let inner: Vec<_> = args
+            .iter()
+            .flat_map(Word::substitutions)
+            .flatten()
+            .collect();
+        let runs = |program: &str| {
+            let mut names = inner.iter().map(|id| self.script.commands[*id].name());
+            names.any(|name| name == Some(program))
+        };
+        if name == "kill" && runs("ps") && !runs("grep") && !runs("pgrep") && !runs("head") {
+            let selects = |word: &Word| word.text.starts_with("-C") || word.text.contains('/');
+            let chosen = inner
+                .iter()
+                .flat_map(|id| self.script.commands[*id].args())
+                .any(selects);
+            if !chosen {
+                return self.add(Rule::SystemStop, command.span, "stops every process it may");
+            }
+        }
+        let names = operands(args).map(|word| word.text.trim_matches(['^', '$']).to_owned());
+        let inner = args.iter().flat_map(Word::substitutions).flatten();
+        let inner = inner.flat_map(|other| self.script.commands[other].args());
+        let inner = inner.map(|word| word.text.clone());
+        if names
+            .chain(inner)
+            .any(|target| GUARDS.contains(&target.as_str()))
+        {
+            let reason = "stops a service that guards or records";
+            self.add(Rule::ProtectionOff, command.span, reason);
+        }
+    }
+
+    fn touch(&mut self, command: &Command) {
+        let args = command.args();
+        let old = value_of(args, 't', &[]).is_some_and(|time| !time.starts_with("202"));
+        let like = value_of(args, 'r', &["reference"]).map(Place::new);
+        if old || like.is_some_and(|place| place.is(Kind::Base)) {
+            self.add(Rule::TraceRemoval, command.span, "forges a file's times");
+        }
+    }
+
+    fn container(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        let span = command.span;
+        for (at, word) in args.iter().enumerate() {
+            let text = word.text.as_str();
+            let next = args.get(at + 1).map_or("", |word| word.text.as_str());
+            let (flag, value) = text.split_once('=').unwrap_or((text, next));
+            let given = match flag {
+                "--privileged" if value != "false" => "all rights".to_owned(),
+                "-v" | "--volume" | "--mount" => {
+                    self.volume(name, command, value);
+                    continue;
+                }
+                "--pid" | "--ipc" | "--userns" | "--uts" | "--cgroupns" if value == "host" => {
+                    format!("the host's {}", flag.trim_start_matches('-'))
+                }
+                "--cap-add" if is_strong(value) => value.to_owned(),
+                "--security-opt" if value.contains("unconfined") => "no confinement".to_owned(),
+                "--device" if Place::new(value).is(Kind::Disk) => "a disk".to_owned(),
+                _ => continue,
+            };
+            let reason = format!("`{name}` gives a container {given}");
+            self.add(Rule::ContainerEscape, span, reason);
+        }
+    }
+
+    fn volume(&mut self, name: &str, command: &Command, value: &str) {
+        const DOORS: &[&str] = &[
+            "/",
+            "/etc",
+            "/proc",
+            "/sys",
+            "/boot",
+            "/var/run",
+            "/var/lib/docker",
+        ];
+        let named = value.split(',').find_map(|part| {
+            part.strip_prefix("source=")
+                .or_else(|| part.strip_prefix("src="))
+        });
+        let source = named.unwrap_or_else(|| value.split(':').next().unwrap_or(value));
+        let place = Place::new(source);
+        if DOORS.contains(&place.path.as_str()) || place.is(Kind::Socket) {
+            let reason = format!("`{name}` gives a container the host's {source}");
+            self.add(Rule::ContainerEscape, command.span, reason);
+        } else if place.is(Kind::Credential) {
+            let reason = format!("`{name}` gives a container {source}");
+            self.add(Rule::CredentialRead, command.span, reason);
+        }
+    }
+
+    fn install(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        let verb = |word: &Word| matches!(word.text.as_str(), "install" | "i" | "add" | "get");
+        if !args.iter().any(verb) {
+            return;
+        }
+        let odd = args.iter().find(|word| {
+            let text = word.text.as_str();
+            let plain = text.starts_with("http://") || text.starts_with("git+http://");
+            plain && !hosts::host_of(text).is_some_and(hosts::is_local)
+                || hosts::is_url(text) && hosts::suspicion(text).is_some()
+        });
+        if let Some(word) = odd {
+            let reason = format!("`{name}` installs from {}", word.text);
+            self.add(Rule::DownloadRun, command.span, reason);
+        }
+    }
+
+    /// Variables that change what other programs load or run.
+    pub(super) fn assignments(&mut self, command: &Command) {
+        // Libraries that people preload to debug or measure.
+        const KNOWN: &[&str] = &[
+            "libfaketime",
+            "libjemalloc",
+            "libtcmalloc",
+            "libasan",
+            "libmimalloc",
+            "libfakeroot",
+            "libeatmydata",
+            "libgtk3-nocsd",
+            "libstdc++",
+            "libSegFault",
+            "libtsan",
+            "libubsan",
+            "libsandbox",
+        ];
+        for assignment in &command.assignments {
+            let value = assignment.value.text.as_str();
+            let span = assignment.span;
+            match assignment.name.as_str() {
+                "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" if !value.is_empty() => {
+                    let reason = format!("loads {value} into other programs");
+                    let unknown = assignment.value.literal().is_none();
+                    if unknown || KNOWN.iter().any(|name| value.contains(name)) {
+                        self.warn(Rule::ProcessTamper, span, reason);
+                    } else {
+                        self.add(Rule::ProcessTamper, span, reason);
+                    }
+                }
+                "HISTFILE" | "HISTSIZE" | "HISTFILESIZE"
+                    if matches!(value, "" | "0" | "/dev/null") =>
+                {
+                    self.add(Rule::TraceRemoval, span, "stops recording history");
+                }
+                "BASH_ENV" | "PROMPT_COMMAND" | "PYTHONSTARTUP" | "PERL5OPT" | "NODE_OPTIONS"
+                    if value.contains("/tmp/") || value.contains("curl ") =>
+                {
+                    let reason = format!("makes other programs run {value}");
+                    self.add(Rule::PersistencePreload, span, reason);
+                }
+                "GIT_SSH_COMMAND" | "GIT_EXTERNAL_DIFF" | "PAGER" | "EDITOR" | "VISUAL"
+                    if value.contains("/bin/sh") || value.contains("sh -c") =>
+                {
+                    let reason = format!("makes another program run {value}");
+                    self.add(Rule::ShellEscape, span, reason);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// `MMDDhhmm[[CC]YY][.ss]`
+fn is_time(text: &str) -> bool {
+    text.len() >= 8 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+}
+
+/// Capabilities that are as good as root.
+fn is_strong(capability: &str) -> bool {
+    let upper = capability.to_ascii_uppercase();
+    let name = upper.trim_start_matches("CAP_");
+    matches!(
+        name,
+        "ALL" | "SYS_ADMIN" | "SYS_PTRACE" | "SYS_MODULE" | "DAC_READ_SEARCH"
+    )
+}
