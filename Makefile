@@ -24,7 +24,7 @@ LIBEXECDIR = $(DESTDIR)$(PREFIX)/libexec
 FUZZ_SECONDS ?= 60
 CORPORA ?=
 
-.PHONY: help lint test bench detection release install uninstall fuzz
+.PHONY: help lint test bench detection release install uninstall fuzz test-crowd
 
 help:
 	@echo 'make lint     formatting, clippy, documentation, other targets'
@@ -45,12 +45,17 @@ test:
 	scripts/test-deps
 	$(CARGO) test --workspace
 
+# Eight processes in one store for a whole minute, where `make test` gives them some seconds.
+test-crowd:
+	STOCKADE_CROWD_SECONDS=60 $(CARGO) test -p stockade-workspace --test it -- crowd
+
 bench: release
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench startup
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench steady
 	scripts/bench-deps
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench network
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench workspace
 	$(CARGO) bench -p stockade --bench plan
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench verify
 

@@ -8,6 +8,8 @@ mod proxy;
 mod run;
 #[cfg(test)]
 mod tests;
+#[cfg(target_os = "linux")]
+pub(crate) mod ws;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Image(ImageArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+    #[cfg(target_os = "linux")]
+    Ws(Box<ws::WsArgs>),
 }
 
 /// How a result is printed; the same for every command.

@@ -12,6 +12,8 @@ mod proxy;
 mod run;
 #[cfg(feature = "verify")]
 pub(crate) mod verify;
+#[cfg(target_os = "linux")]
+mod ws;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -36,6 +38,8 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Run(args) => run::run(&args),
         #[cfg(feature = "verify")]
         Command::Verify(args) => verify::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Ws(args) => ws::run(args.0),
     }
 }
 
@@ -91,6 +95,8 @@ impl Command {
             Self::Run(args) => args.output,
             #[cfg(feature = "verify")]
             Self::Verify(args) => args.output,
+            #[cfg(target_os = "linux")]
+            Self::Ws(args) => return Format::of(args.0.json),
         };
         Format::of(output.json)
     }

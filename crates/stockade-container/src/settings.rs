@@ -228,7 +228,8 @@ fn mounts(
                 read_only: Some(true),
                 ..EngineMount::default()
             }),
-            View::ReadOnly => bind(path, path, true, plan, host, &mut out)?,
+            // Overlays are the helper's alone; if one ever comes here, nothing is written through.
+            View::Overlay { .. } | View::ReadOnly => bind(path, path, true, plan, host, &mut out)?,
             // The root has no links of its own; what they lead to is shown twice instead.
             View::Symlink(target) => bind(path, target, true, plan, host, &mut out)?,
             View::Temporary { size } => out.push(temporary(path, *size, 0o1777, false)?),

@@ -136,6 +136,11 @@ pub enum View {
     Empty,
     /// Nothing: neither readable nor listable.
     Hidden,
+    /// The host's directory with a layer over it that takes every change.
+    Overlay {
+        /// A directory of the host with the directories `upper` and `work`, on one file system.
+        layer: AbsPath,
+    },
     /// The pid namespace's own `/proc`.
     Proc,
     /// The host's file or directory, read-only.

@@ -106,6 +106,8 @@ stages! {
     Listen = 39 => "listen in the sandbox's network on",
     /// The launcher's proxy.
     AwaitProxy = 40 => "wait for the proxy",
+    /// A copy-on-write view.
+    OverlayMount = 60 => "mount a copy-on-write view",
 }
 
 /// A failed step, as it travels from the helper to the launcher.

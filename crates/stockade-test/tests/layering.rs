@@ -26,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "stockade-proxy",
             "stockade-rules",
             "stockade-verify",
+            "stockade-workspace",
         ],
     ),
     (

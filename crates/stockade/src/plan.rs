@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::Serialize;
-use stockade_linux::plan::Text;
+use stockade_linux::plan::{Text, View};
 use stockade_linux::{LinuxPlan, SpawnError};
 use stockade_policy::profile::{Backend, BasePolicy, Clause, Profile};
 use stockade_rules::AbsPath;
@@ -257,6 +257,24 @@ impl ExecPlan {
         let mut plan = Self::in_tier(profile, spec, Tier::Landlock)?;
         plan.warnings.insert(0, tier::notice(&plan, Some(error)));
         Ok(Some(plan))
+    }
+
+    /// Has every change go to a layer instead of the host's directory: `layer` answers with the
+    /// layer for each writable one.
+    ///
+    /// # Errors
+    /// What `layer` says.
+    pub fn overlay<E>(
+        &mut self,
+        mut layer: impl FnMut(&AbsPath) -> Result<AbsPath, E>,
+    ) -> Result<(), E> {
+        for mount in &mut self.linux.mounts {
+            if mount.view == View::Writable {
+                let layer = layer(&mount.path)?;
+                mount.view = View::Overlay { layer };
+            }
+        }
+        Ok(())
     }
 
     /// The plan for one of the tiers that the helper carries out.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::Command;
 
 use serde::Serialize;
@@ -19,9 +20,16 @@ mod confined;
 #[cfg(target_os = "linux")]
 mod inspection;
 #[cfg(target_os = "linux")]
+mod overlay;
+#[cfg(target_os = "linux")]
 mod plan_text;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    run_in(args, None)
+}
+
+/// The same with overlays in this store, instead of the user's own.
+pub(crate) fn run_in(args: &RunArgs, store: Option<&Path>) -> Result<Exit, Failure> {
     let place = Place::enter(args.policy.cwd.as_deref())?;
     let profile = place.profile(&args.policy)?;
     let (program, arguments) = args
@@ -36,7 +44,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         return unconfined(args, program, arguments, &profile);
     }
     #[cfg(target_os = "linux")]
-    return confined::run(args, &place, &profile);
+    return confined::run(args, &place, &profile, store);
+    #[cfg(not(target_os = "linux"))]
+    let _ = store;
     #[cfg(not(target_os = "linux"))]
     Err(Failure::text(
         Exit::NotSetUp,

@@ -20,3 +20,4 @@ mod run;
 mod tiers;
 mod transform;
 mod verify;
+mod ws;

@@ -8,6 +8,7 @@
 //! Needs Linux 5.12. Not protected here: names that don't exist yet, which is the mediator's work.
 
 mod devices;
+mod overlay;
 mod view;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -28,7 +29,14 @@ use crate::sys::mount::{Lock, lock};
 pub(crate) fn enter(plan: &LinuxPlan) -> Result<(), Failure> {
     let mut tree = Tree::new(plan.root)?;
     for mount in &plan.mounts {
-        tree.add(mount)?;
+        match tree.add(mount) {
+            // What an earlier run removed in its layer needs no mount to protect it; the name is
+            // the mediator's.
+            Err(failure)
+                if failure.errno == Errno::NOENT.raw_os_error()
+                    && tree.has_layer(mount.path.as_path()) => {}
+            added => added?,
+        }
     }
     tree.seal()?;
     tree.pivot()
@@ -43,6 +51,8 @@ struct Tree {
     own: Vec<u64>,
     /// Mounts that become read-only once everything is in place.
     unsealed: Vec<OwnedFd>,
+    /// Roots that have a layer of their own, in which names of the host may be missing.
+    overlays: Vec<PathBuf>,
     /// The directory that something was last put into: hundreds of denied names are siblings.
     last: Option<(PathBuf, OwnedFd)>,
 }
@@ -84,6 +94,7 @@ impl Tree {
             root: root_mount,
             own: Vec::new(),
             unsealed: Vec::new(),
+            overlays: Vec::new(),
             last: None,
         };
         let staging = tree.staging.try_clone().at(Stage::StageMount)?;

@@ -45,6 +45,7 @@ impl Tree {
                 Ok(())
             }
             View::Hidden => self.hide(path),
+            View::Overlay { layer } => self.add_overlay(path, layer.as_path()),
             View::Proc => self.add_proc(path),
             View::ReadOnly => self.show(path, Lock::TreeReadOnly),
             View::Symlink(target) => {
@@ -144,7 +145,7 @@ impl Tree {
 }
 
 /// The host's root: until the pivot it is still this process's root.
-fn host_root() -> rustix::io::Result<OwnedFd> {
+pub(super) fn host_root() -> rustix::io::Result<OwnedFd> {
     let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
     rustix::fs::openat(CWD, "/", flags, rustix::fs::Mode::empty())
 }

@@ -262,7 +262,8 @@ impl Arguments {
                     }
                 }
             }
-            View::ReadOnly => self.add(bind("--ro-bind"))?,
+            // Overlays are the helper's alone; if one ever comes here, nothing is written through.
+            View::Overlay { .. } | View::ReadOnly => self.add(bind("--ro-bind"))?,
             View::Symlink(target) => {
                 let target = target.as_path().as_os_str();
                 self.add([OsStr::new("--symlink"), target, name])?;

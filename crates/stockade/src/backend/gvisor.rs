@@ -336,7 +336,8 @@ fn add_mount(
         View::Proc => out.push(json!({
             "destination": path, "type": "proc", "source": "proc",
         })),
-        View::ReadOnly => out.push(bind(&path, "ro")),
+        // Overlays are the helper's alone; if one ever comes here, nothing is written through.
+        View::Overlay { .. } | View::ReadOnly => out.push(bind(&path, "ro")),
         // The bundle's root has no links; what they lead to is shown twice instead.
         View::Symlink(target) => {
             let target = utf8(target.as_path())?;

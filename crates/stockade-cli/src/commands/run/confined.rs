@@ -23,13 +23,14 @@ use crate::output::{self, Format};
 use crate::resolve::Place;
 
 use super::inspection::{Inspection, Inspector};
-use super::plan_text;
+use super::{overlay, plan_text};
 
-pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Exit, Failure> {
-    if args.overlay.is_some() {
-        let text = "`--overlay` needs workspaces, which this build does not have";
-        return Err(Failure::text(Exit::NotSetUp, text));
-    }
+pub(super) fn run(
+    args: &RunArgs,
+    place: &Place,
+    profile: &Profile,
+    store: Option<&Path>,
+) -> Result<Exit, Failure> {
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let spec = Spec {
         argv: args.command.clone(),
@@ -39,7 +40,11 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         explain: args.explain,
     };
     let backends = backends();
-    let plan = backends.plan(profile, &spec).map_err(plan_failure)?;
+    let mut plan = backends.plan(profile, &spec).map_err(plan_failure)?;
+    let overlay = match &args.overlay {
+        Some(name) => Some(overlay::enter(name.as_deref(), place, store, &mut plan)?),
+        None => None,
+    };
     if args.dry_run {
         match Format::of(args.output.json) {
             Format::Json => output::json(&plan)?,
@@ -62,7 +67,7 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         backends: &backends,
     };
     let finished = match stockade::run_in_foreground(plan, &launch) {
-        Err(RunError::Spawn(error)) => {
+        Err(RunError::Spawn(error)) if overlay.is_none() => {
             let instead = ExecPlan::instead(profile, &spec, &error).map_err(plan_failure)?;
             let plan = instead.ok_or_else(|| run_failure(error.into()))?;
             super::warn(args, &plan.warnings[..1]);
@@ -71,6 +76,9 @@ pub(super) fn run(args: &RunArgs, place: &Place, profile: &Profile) -> Result<Ex
         finished => finished.map_err(run_failure)?,
     };
     let inspection = inspector.map(Inspector::finish);
+    if let Some(overlay) = overlay {
+        overlay::leave(&overlay)?;
+    }
     if let Some(file) = &mut report_file {
         write_report(file, &finished, inspection.as_ref())?;
     }

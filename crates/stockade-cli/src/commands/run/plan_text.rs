@@ -70,6 +70,7 @@ fn view(view: &View) -> &'static str {
         View::Devices { .. } => "devices",
         View::Empty => "empty",
         View::Hidden => "hidden",
+        View::Overlay { .. } => "overlay",
         View::Proc => "proc",
         View::ReadOnly => "read-only",
         View::Symlink(_) => "link",

@@ -1,0 +1,264 @@
+//! The flags of `stockade ws`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::RunArgs;
+use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
+use stockade_policy::profile::parse_duration;
+
+/// Keep the history of directories: snapshots, overlays, what runs in them
+///
+/// A workspace is a directory and its history. `run --overlay` executes over a copy-on-write view
+/// of it; snapshots keep exact copies of it, each piece of content once.
+#[derive(Debug)]
+pub(crate) struct WsArgs(pub(crate) WsLine);
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stockade ws create site --dir ~/site
+  stockade ws snapshot site -m 'before the upgrade'
+  stockade ws diff site
+  stockade ws restore site 3f2a
+
+Workspaces live in --store, else in $STOCKADE_HOME, else in ~/.local/share/stockade.")]
+pub(crate) struct WsLine {
+    /// Where workspaces are kept
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Store")]
+    pub(crate) store: Option<PathBuf>,
+    /// Print JSON (versioned: `"schema": 1`)
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: WsCommand,
+}
+
+/// Everything below `ws` is built only when `ws` was typed: it is much, and no other command
+/// should wait for it.
+impl Args for WsArgs {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command
+            .about("Keep the history of directories: snapshots, overlays, what runs in them")
+            .defer(WsLine::augment_args)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for WsArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        WsLine::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WsCommand {
+    /// Make a workspace of a directory, with a first snapshot
+    Create(CreateArgs),
+    /// List workspaces, the newest first
+    List,
+    /// Show one workspace
+    Show(NameArgs),
+    /// Take a snapshot and print its id
+    Snapshot(SnapshotArgs),
+    /// List the snapshots of a workspace, the oldest first
+    Snapshots(NameArgs),
+    /// Make the directory what a snapshot has
+    Restore(RestoreArgs),
+    /// Show what changed: in the overlay, or since a snapshot
+    Diff(DiffArgs),
+    /// Make the host's tree what the overlay shows: all of it, or these paths
+    Commit(CommitArgs),
+    /// Forget what the overlay changed
+    Discard(OverlayArgs),
+    /// Run a command in the workspace's directory, confined like `stockade run`
+    Run(Box<WsRunArgs>),
+    /// Print what a command that was left running has written
+    Logs(LogsArgs),
+    /// Follow what a command that was left running writes, until it ends
+    Attach(NameArgs),
+    /// Freeze everything that runs in the workspace
+    Pause(NameArgs),
+    /// Have everything in a paused workspace go on
+    Resume(NameArgs),
+    /// Write a snapshot into one file, to be imported elsewhere
+    Export(ExportArgs),
+    /// Make a workspace of an exported file, which is not trusted
+    Import(ImportArgs),
+    /// Remove a workspace and its history; the directory stays
+    Rm(RmArgs),
+    /// Remove workspaces that were not used for long and in which nothing runs
+    Cleanup(CleanupArgs),
+    /// Check everything in the store; exit code 1 if something is damaged
+    Fsck,
+    /// Free what no snapshot needs
+    Gc,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NameArgs {
+    /// Which workspace
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// Its name: letters, digits, `.`, `_`, `-`
+    pub(crate) name: String,
+    /// The directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// A variable for what runs in it; names that look like secrets are not kept
+    #[arg(long, value_name = "K=V")]
+    pub(crate) env: Vec<String>,
+    /// What is not part of it, as in .gitignore
+    #[arg(long, value_name = "RULE")]
+    pub(crate) exclude: Vec<String>,
+    /// Read such rules from a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) exclude_from: Vec<PathBuf>,
+    /// Keep extended attributes too
+    #[arg(long)]
+    pub(crate) xattrs: bool,
+    /// Take no first snapshot
+    #[arg(long)]
+    pub(crate) no_snapshot: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SnapshotArgs {
+    /// Which workspace
+    pub(crate) name: String,
+    /// What to remember about it
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// Which workspace
+    pub(crate) name: String,
+    /// Which snapshot; its first digits are enough
+    pub(crate) id: String,
+    /// Keep files that the snapshot does not have
+    #[arg(long)]
+    pub(crate) merge: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// Which workspace; without it the overlay of the current directory
+    pub(crate) name: Option<String>,
+    /// Compare with this snapshot; without it with the last one
+    pub(crate) id: Option<String>,
+    /// Only how many lines changed where
+    #[arg(long, conflicts_with = "summary")]
+    pub(crate) stat: bool,
+    /// Only what happened to which file
+    #[arg(long)]
+    pub(crate) summary: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CommitArgs {
+    /// Which workspace; without it the overlay of the current directory
+    pub(crate) name: Option<String>,
+    /// Only these files, and what is below them
+    pub(crate) paths: Vec<PathBuf>,
+    /// Replace files that changed on the host meanwhile
+    #[arg(long, conflicts_with = "theirs")]
+    pub(crate) ours: bool,
+    /// Keep files that changed on the host meanwhile
+    #[arg(long)]
+    pub(crate) theirs: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OverlayArgs {
+    /// Which workspace; without it the overlay of the current directory
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Which workspace
+    pub(crate) name: String,
+    /// The file to write, such as site.tar.zst; it must not exist
+    pub(crate) file: PathBuf,
+    /// Which snapshot; without it the last one
+    #[arg(long, value_name = "ID")]
+    pub(crate) snapshot: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// The file to read
+    pub(crate) file: PathBuf,
+    /// The new workspace's name
+    pub(crate) name: String,
+    /// Its directory, filled if it is empty; without it one of the workspace's name, here
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Keep links that lead out of the directory
+    #[arg(long)]
+    pub(crate) danger_links: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    /// Which workspace
+    pub(crate) name: String,
+    /// End what runs in it
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WsRunArgs {
+    /// Which workspace
+    pub(crate) workspace: String,
+    /// Leave it running; `ws logs` and `ws attach` show what it writes
+    #[arg(short, long)]
+    pub(crate) detach: bool,
+    /// The control group that the process enters: set by the one that left it running
+    #[arg(long, hide = true, value_name = "GROUP")]
+    pub(crate) left_running: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// Which workspace
+    pub(crate) name: String,
+    /// Go on until the command ends
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanupArgs {
+    /// Since when they were not used, such as 7d or 12h
+    #[arg(long, value_name = "TIME", value_parser = age)]
+    pub(crate) max_age: Duration,
+}
+
+/// A time, with days and weeks.
+fn age(text: &str) -> Result<Duration, String> {
+    const DAY: u64 = 24 * 60 * 60;
+    let long = |unit: char, length: u64| {
+        let count: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        Some(Duration::from_secs(count.saturating_mul(length)))
+    };
+    match long('d', DAY).or_else(|| long('w', 7 * DAY)) {
+        Some(time) => Ok(time),
+        None => parse_duration(text),
+    }
+}

@@ -1,0 +1,97 @@
+//! `stockade ws`: workspaces, their snapshots and what runs in them.
+
+mod differences;
+mod history;
+mod layers;
+mod progress;
+mod running;
+mod show;
+mod transfer;
+
+use std::path::PathBuf;
+
+use stockade_workspace::{Error, Store, WorkspaceManager, WorkspaceName};
+
+use crate::args::ws::{WsCommand, WsLine};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// The variable that says where workspaces live.
+const HOME_VARIABLE: &str = "STOCKADE_HOME";
+
+/// What every command needs.
+struct Context {
+    manager: WorkspaceManager,
+    format: Format,
+}
+
+pub(crate) fn run(line: WsLine) -> Result<Exit, Failure> {
+    let context = Context {
+        manager: open(line.store)?,
+        format: Format::of(line.json),
+    };
+    match line.command {
+        WsCommand::Create(args) => history::create(&context, args),
+        WsCommand::List => show::list(&context),
+        WsCommand::Show(args) => show::show(&context, &args),
+        WsCommand::Snapshot(args) => history::snapshot(&context, args),
+        WsCommand::Snapshots(args) => show::snapshots(&context, &args),
+        WsCommand::Restore(args) => history::restore(&context, &args),
+        WsCommand::Diff(args) => differences::diff(&context, &args),
+        WsCommand::Commit(args) => layers::commit(&context, &args),
+        WsCommand::Discard(args) => layers::discard(&context, &args),
+        WsCommand::Run(args) => running::run(&context, *args),
+        WsCommand::Logs(args) => running::logs(&context, &args),
+        WsCommand::Attach(args) => running::attach(&context, &args),
+        WsCommand::Pause(args) => running::pause(&context, &args),
+        WsCommand::Resume(args) => running::resume(&context, &args),
+        WsCommand::Export(args) => transfer::export(&context, &args),
+        WsCommand::Import(args) => transfer::import(&context, &args),
+        WsCommand::Rm(args) => history::remove(&context, &args),
+        WsCommand::Cleanup(args) => history::cleanup(&context, &args),
+        WsCommand::Fsck => history::fsck(&context),
+        WsCommand::Gc => history::gc(&context),
+    }
+}
+
+/// Opens the store that the user named, or their own.
+pub(crate) fn open(named: Option<PathBuf>) -> Result<WorkspaceManager, Failure> {
+    let not_empty = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let path = named
+        .or_else(|| not_empty(HOME_VARIABLE).map(PathBuf::from))
+        .or_else(|| not_empty("XDG_DATA_HOME").map(|data| PathBuf::from(data).join("stockade")))
+        .or_else(|| not_empty("HOME").map(|home| PathBuf::from(home).join(".local/share/stockade")))
+        .ok_or_else(|| {
+            Failure::text(
+                Exit::Negative,
+                "there is no place for workspaces: HOME is not set",
+            )
+            .hint("name one with --store or STOCKADE_HOME")
+        })?;
+    let path = std::path::absolute(&path).unwrap_or(path);
+    Ok(WorkspaceManager::new(Store::open(path).map_err(refused)?))
+}
+
+/// The workspace that was named, or that of the current directory.
+fn name_or_here(typed: Option<&str>) -> Result<WorkspaceName, Failure> {
+    match typed {
+        Some(text) => name(text),
+        None => Ok(WorkspaceName::for_directory(&std::env::current_dir()?)),
+    }
+}
+
+fn name(text: &str) -> Result<WorkspaceName, Failure> {
+    text.parse()
+        .map_err(|error: stockade_workspace::NameError| Failure::new(Exit::Usage, error))
+}
+
+/// What the store says, for a person.
+pub(crate) fn refused(error: Error) -> Failure {
+    let hint = error.hint();
+    let failure = Failure::new(Exit::Negative, error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

@@ -1,0 +1,68 @@
+//! Taking over or dropping what runs changed over a directory.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use stockade_workspace::{CommitReport, Error, Overlay, Resolve};
+
+use super::{Context, name_or_here, refused};
+use crate::args::ws::{CommitArgs, OverlayArgs};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, Format};
+
+fn open(context: &Context, typed: Option<&str>) -> Result<Overlay, Failure> {
+    let name = name_or_here(typed)?;
+    let found = context.manager.existing_overlay(&name).map_err(refused)?;
+    found.ok_or_else(|| refused(Error::NoOverlay(name)))
+}
+
+pub(super) fn commit(context: &Context, args: &CommitArgs) -> Result<Exit, Failure> {
+    #[derive(Serialize)]
+    struct Document {
+        committed: CommitReport,
+    }
+    let resolve = match (args.ours, args.theirs) {
+        (true, _) => Resolve::Ours,
+        (_, true) => Resolve::Theirs,
+        _ => Resolve::Refuse,
+    };
+    let overlay = open(context, args.name.as_deref())?;
+    let dir = overlay.dir().to_owned();
+    let paths: Vec<PathBuf> = args.paths.iter().map(|path| dir.join(path)).collect();
+    let committed = overlay.commit(&paths, resolve).map_err(refused)?;
+    for path in &committed.kept {
+        let text = format!("`{}` stays as the host has it", path.display());
+        output::warn(&text, context.format);
+    }
+    match context.format {
+        Format::Json => output::json(Document { committed })?,
+        Format::Text => output::text(|out| {
+            let CommitReport {
+                written,
+                removed,
+                adjusted,
+                ..
+            } = committed;
+            writeln!(
+                out,
+                "{written} written, {removed} removed, {adjusted} adjusted"
+            )
+        })?,
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn discard(context: &Context, args: &OverlayArgs) -> Result<Exit, Failure> {
+    #[derive(Serialize)]
+    struct Document {
+        discarded: bool,
+    }
+    open(context, args.name.as_deref())?
+        .discard()
+        .map_err(refused)?;
+    if context.format == Format::Json {
+        output::json(Document { discarded: true })?;
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,219 @@
+//! Commands in a workspace: in the foreground, or left running with their output in a file.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde::Serialize;
+use stockade_workspace::{Freezer, Process, WorkspaceName, WorkspaceState};
+
+use super::{Context, name, refused};
+use crate::args::ws::{LogsArgs, NameArgs, WsRunArgs};
+use crate::commands::run as plain;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, Format};
+
+/// This very program, whatever its name has become since it was started.
+const SELF: &str = "/proc/self/exe";
+/// Says that there is no control group to enter.
+const NO_GROUP: &str = "-";
+/// How often a file is looked at that somebody else writes.
+const EVERY: Duration = Duration::from_millis(50);
+
+pub(super) fn run(context: &Context, args: WsRunArgs) -> Result<Exit, Failure> {
+    let name = name(&args.workspace)?;
+    let state = context.manager.show(&name).map_err(refused)?;
+    if args.detach {
+        return leave_running(context, &name, &args);
+    }
+    if let Some(group) = &args.left_running {
+        become_left_running(group)?;
+    }
+    let mut run = args.run;
+    run.policy.cwd.get_or_insert_with(|| state.dir.clone());
+    run.output.json = context.format == Format::Json;
+    let overlay = context.manager.existing_overlay(&name).map_err(refused)?;
+    if overlay.is_some() && run.overlay.is_none() {
+        run.overlay = Some(Some(OsString::from(name.as_str())));
+    }
+    drop(overlay);
+    let stated = state.env.iter();
+    run.policy.env.splice(
+        0..0,
+        stated.map(|(key, value)| OsString::from(format!("{key}={value}"))),
+    );
+    let ended = plain::run_in(&run, Some(context.manager.store().path()));
+    if let Some(group) = &args.left_running
+        && group != Path::new(NO_GROUP)
+    {
+        let group = Freezer::at(group);
+        group.leave();
+        group.remove();
+    }
+    ended
+}
+
+/// Away from the terminal, and into the group that freezes it.
+fn become_left_running(group: &Path) -> Result<(), Failure> {
+    let _ = rustix::process::setsid();
+    if group != Path::new(NO_GROUP) {
+        Freezer::at(group).enter().map_err(refused)?;
+    }
+    Ok(())
+}
+
+fn leave_running(
+    context: &Context,
+    name: &WorkspaceName,
+    args: &WsRunArgs,
+) -> Result<Exit, Failure> {
+    #[derive(Serialize)]
+    struct Document {
+        process: u32,
+    }
+    let log = context.manager.log_file(name);
+    let alive = context.manager.show(name).map_err(refused)?.is_alive();
+    let open = |error: std::io::Error| {
+        let what = format!("can't write `{}`", log.display());
+        Failure::new(Exit::NotSetUp, anyhow::Error::new(error).context(what))
+    };
+    let file = File::options()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(&log)
+        .map_err(open)?;
+    if !alive {
+        file.set_len(0).map_err(open)?;
+    }
+    let freezer = Freezer::make();
+    let group = freezer.as_ref().map_or(Path::new(NO_GROUP), Freezer::path);
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // The same line once more, with `--left-running` in place of `-d`.
+    let end = words
+        .iter()
+        .position(|word| word == "--")
+        .unwrap_or(words.len());
+    let at = words[..end]
+        .iter()
+        .position(|word| word == "-d" || word == "--detach");
+    let Some(at) = at else {
+        return Err(Failure::text(Exit::Usage, "`-d` must stand alone"));
+    };
+    words.splice(
+        at..=at,
+        ["--left-running".into(), group.as_os_str().to_owned()],
+    );
+    let errors = file.try_clone().map_err(open)?;
+    let child = Command::new(SELF)
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(file)
+        .stderr(errors)
+        .spawn()
+        .map_err(|error| {
+            let error = anyhow::Error::new(error).context("can't start the supervisor");
+            Failure::new(Exit::NotSetUp, error)
+        })?;
+    let command = args
+        .run
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned());
+    if let Some(mut process) = Process::look(child.id(), command.collect()) {
+        process.freezer = freezer.map(|freezer| freezer.path().to_owned());
+        let note = |state: &mut WorkspaceState| {
+            for ended in state.processes.iter().filter(|process| !process.is_alive()) {
+                if let Some(group) = &ended.freezer {
+                    Freezer::at(group).remove();
+                }
+            }
+            state.processes.retain(Process::is_alive);
+            state.processes.push(process);
+            Ok(())
+        };
+        context.manager.update(name, note).map_err(refused)?;
+    }
+    let process = child.id();
+    match context.format {
+        Format::Json => output::json(Document { process })?,
+        Format::Text => output::text(|out| writeln!(out, "{process}"))?,
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn logs(context: &Context, args: &LogsArgs) -> Result<Exit, Failure> {
+    show(context, &name(&args.name)?, args.follow)
+}
+
+pub(super) fn attach(context: &Context, args: &NameArgs) -> Result<Exit, Failure> {
+    show(context, &name(&args.name)?, true)
+}
+
+/// Prints the log; with `follow` until nothing runs any more.
+fn show(context: &Context, name: &WorkspaceName, follow: bool) -> Result<Exit, Failure> {
+    let mut state = context.manager.show(name).map_err(refused)?;
+    let path = context.manager.log_file(name);
+    let mut file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Exit::Success),
+        Err(error) => {
+            let what = format!("can't read `{}`", path.display());
+            return Err(Failure::new(
+                Exit::Negative,
+                anyhow::Error::new(error).context(what),
+            ));
+        }
+    };
+    let mut out = std::io::stdout().lock();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let alive = follow && state.is_alive();
+        // To the end of what was there when it was looked at: nothing is lost if it ended since.
+        loop {
+            let got = file.read(&mut buffer)?;
+            if got == 0 {
+                break;
+            }
+            out.write_all(&buffer[..got])?;
+        }
+        out.flush()?;
+        if !alive {
+            return Ok(Exit::Success);
+        }
+        std::thread::sleep(EVERY);
+        state = context.manager.show(name).map_err(refused)?;
+    }
+}
+
+pub(super) fn pause(context: &Context, args: &NameArgs) -> Result<Exit, Failure> {
+    let state = context.manager.pause(&name(&args.name)?).map_err(refused)?;
+    tell(context, state)
+}
+
+pub(super) fn resume(context: &Context, args: &NameArgs) -> Result<Exit, Failure> {
+    let state = context
+        .manager
+        .resume(&name(&args.name)?)
+        .map_err(refused)?;
+    tell(context, state)
+}
+
+fn tell(context: &Context, workspace: WorkspaceState) -> Result<Exit, Failure> {
+    #[derive(Serialize)]
+    struct Document {
+        workspace: WorkspaceState,
+    }
+    match context.format {
+        Format::Json => output::json(Document { workspace })?,
+        Format::Text => {
+            output::text(|out| writeln!(out, "{} {}", workspace.name, workspace.status))?;
+        }
+    }
+    Ok(Exit::Success)
+}

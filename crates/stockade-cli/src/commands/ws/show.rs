@@ -1,0 +1,133 @@
+//! Looking at workspaces.
+
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use stockade_policy::profile::format_size;
+use stockade_workspace::{SnapshotRecord, Status, WorkspaceState};
+
+use super::{Context, name, refused};
+use crate::args::ws::NameArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, BOLD, DIM, Format, GOOD, SO_SO};
+
+pub(super) fn list(context: &Context) -> Result<Exit, Failure> {
+    #[derive(Serialize)]
+    struct Document {
+        workspaces: Vec<WorkspaceState>,
+    }
+    let workspaces = context.manager.list().map_err(refused)?;
+    match context.format {
+        Format::Json => output::json(Document { workspaces })?,
+        Format::Text => {
+            output::text(|out| workspaces.iter().try_for_each(|state| row(out, state)))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn row(out: &mut dyn Write, state: &WorkspaceState) -> std::io::Result<()> {
+    let style = match state.status {
+        Status::Running => GOOD,
+        Status::Paused => SO_SO,
+        Status::Terminated => DIM,
+    };
+    let dir = state.dir.display().to_string();
+    let status = state.status.to_string();
+    let used = ago(state.used_ms);
+    writeln!(
+        out,
+        "{BOLD}{:<20}{BOLD:#} {style}{status:<10}{style:#} {used:>9}  {}",
+        state.name.as_str(),
+        output::printable(&dir)
+    )
+}
+
+pub(super) fn show(context: &Context, args: &NameArgs) -> Result<Exit, Failure> {
+    #[derive(Serialize)]
+    struct Document {
+        workspace: WorkspaceState,
+        snapshots: usize,
+    }
+    let name = name(&args.name)?;
+    let workspace = context.manager.show(&name).map_err(refused)?;
+    let snapshots = context.manager.snapshots(&name).map_err(refused)?;
+    match context.format {
+        Format::Json => output::json(Document {
+            workspace,
+            snapshots: snapshots.len(),
+        })?,
+        Format::Text => output::text(|out| {
+            row(out, &workspace)?;
+            writeln!(out, "created    {}", ago(workspace.created_ms))?;
+            writeln!(out, "snapshots  {}", snapshots.len())?;
+            for (key, value) in &workspace.env {
+                writeln!(
+                    out,
+                    "env        {}",
+                    output::printable(&format!("{key}={value}"))
+                )?;
+            }
+            for rule in &workspace.excludes {
+                writeln!(out, "exclude    {}", output::printable(rule))?;
+            }
+            for process in &workspace.processes {
+                let command = process.command.join(" ");
+                writeln!(
+                    out,
+                    "process    {} {}",
+                    process.supervisor,
+                    output::printable(&command)
+                )?;
+            }
+            Ok(())
+        })?,
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn snapshots(context: &Context, args: &NameArgs) -> Result<Exit, Failure> {
+    #[derive(Serialize)]
+    struct Document {
+        snapshots: Vec<SnapshotRecord>,
+    }
+    let snapshots = context
+        .manager
+        .snapshots(&name(&args.name)?)
+        .map_err(refused)?;
+    match context.format {
+        Format::Json => output::json(Document { snapshots })?,
+        Format::Text => output::text(|out| {
+            for snapshot in &snapshots {
+                let message = snapshot.message.as_deref().unwrap_or_default();
+                writeln!(
+                    out,
+                    "{BOLD}{}{BOLD:#} {:>9} {:>8} files {:>8}  {}",
+                    snapshot.id,
+                    ago(snapshot.created_ms),
+                    snapshot.totals.files,
+                    format_size(snapshot.totals.bytes),
+                    output::printable(message)
+                )?;
+            }
+            Ok(())
+        })?,
+    }
+    Ok(Exit::Success)
+}
+
+/// How long ago, in one unit.
+fn ago(millis: u64) -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let seconds = now.as_secs().saturating_sub(millis / 1000);
+    match seconds {
+        0..60 => format!("{seconds}s ago"),
+        60..3600 => format!("{}m ago", seconds / 60),
+        3600..86400 => format!("{}h ago", seconds / 3600),
+        _ => format!("{}d ago", seconds / 86400),
+    }
+}

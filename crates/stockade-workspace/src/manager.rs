@@ -1,0 +1,550 @@
+//! The front: all that can be done with workspaces.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::diff::{self, Diff};
+use crate::error::{Error, Trying};
+use crate::export;
+use crate::files;
+use crate::fsck::{self, FsckReport};
+use crate::gc::{self, GcReport};
+use crate::import;
+use crate::name::WorkspaceName;
+use crate::overlay::Overlay;
+use crate::process;
+use crate::progress::Progress;
+use crate::restore::{self, RestoreMode, RestoreReport};
+use crate::snapshot;
+use crate::state::{SCHEMA, Status, Transition, WorkspaceState, is_secret_name, now_ms};
+use crate::store::{self, Session, Sink, Store};
+use crate::survey::Surveyor;
+use crate::workspace::{Held, Place, SnapshotRecord, write_json};
+
+/// Workspaces in a store.
+#[derive(Clone, Debug)]
+pub struct WorkspaceManager {
+    store: Store,
+    most: usize,
+}
+
+/// How a workspace is made.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
+pub struct CreateOptions {
+    /// Variables for what runs in it; those that look like secrets are left out.
+    pub env: BTreeMap<String, String>,
+    /// What is not part of it, as in `.gitignore`.
+    pub excludes: Vec<String>,
+    /// Whether extended attributes are part of snapshots.
+    pub xattrs: bool,
+    /// Whether there is no first snapshot, to compare later states with.
+    pub no_baseline: bool,
+}
+
+/// As many workspaces as a store has at most, unless it is told otherwise.
+const MOST: usize = 64;
+
+impl WorkspaceManager {
+    /// The workspaces in `store`.
+    pub fn new(store: Store) -> Self {
+        Self { store, most: MOST }
+    }
+
+    /// The same with another limit on how many workspaces there are.
+    #[must_use]
+    pub fn max_sandboxes(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// Where they are.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Makes a workspace of a directory, with a first snapshot of it.
+    ///
+    /// # Errors
+    /// If there is one of that name, there are too many, or the directory can't be read.
+    pub fn create(
+        &self,
+        name: &WorkspaceName,
+        dir: &Path,
+        options: &CreateOptions,
+        progress: &dyn Progress,
+    ) -> Result<WorkspaceState, Error> {
+        let session = self.store.enter()?;
+        let mut held = self.make(&session, name, dir, options)?;
+        if options.no_baseline {
+            return Ok(held.state);
+        }
+        let message = Some("the beginning".to_owned());
+        match snapshot::take(&session, &mut held, message, progress) {
+            Ok(record) => {
+                held.state.baseline = Some(record.id);
+                held.save()?;
+                Ok(held.state)
+            }
+            Err(error) => {
+                self.discard_files(&held.place)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes a workspace without a snapshot.
+    pub(crate) fn make(
+        &self,
+        session: &Session,
+        name: &WorkspaceName,
+        dir: &Path,
+        options: &CreateOptions,
+    ) -> Result<Held, Error> {
+        // The top is opened, and named as the system names it.
+        let top = files::open_top(dir)?;
+        let dir = real_path(&top, dir)?;
+        let others = self.store.names()?;
+        if others.contains(name) {
+            return Err(Error::Exists(name.clone()));
+        }
+        if others.len() >= self.most {
+            return Err(Error::TooMany(self.most));
+        }
+        let mut env = options.env.clone();
+        env.retain(|name, _| !is_secret_name(name));
+        let now = now_ms();
+        let state = WorkspaceState {
+            schema: SCHEMA,
+            name: name.clone(),
+            dir,
+            env,
+            excludes: options.excludes.clone(),
+            xattrs: options.xattrs,
+            status: Status::Running,
+            created_ms: now,
+            used_ms: now,
+            paused_ms: None,
+            resumed_ms: None,
+            baseline: None,
+            processes: Vec::new(),
+        };
+        snapshot::excludes(session, &state)?;
+        // Whole before it has its name: nobody ever sees a workspace without a state.
+        let random = files::random_name();
+        let unnamed = self
+            .store
+            .workspaces()
+            .join(format!("{}{random}", files::TEMPORARY));
+        files::make_private_dir(&unnamed.join("snapshots"))?;
+        Place {
+            name: name.clone(),
+            path: unnamed.clone(),
+        }
+        .save(&state)?;
+        let path = self.store.workspace(name);
+        let renamed = rustix::fs::renameat_with(
+            rustix::fs::CWD,
+            &unnamed,
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::RenameFlags::NOREPLACE,
+        );
+        if let Err(error) = renamed {
+            files::remove_tree(&unnamed)?;
+            return match error {
+                rustix::io::Errno::EXIST => Err(Error::Exists(name.clone())),
+                error => Err(error).trying("make the workspace", &path),
+            };
+        }
+        files::sync_parent(&path)?;
+        Place {
+            name: name.clone(),
+            path,
+        }
+        .hold()
+    }
+
+    /// All workspaces, the newest first.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub fn list(&self) -> Result<Vec<WorkspaceState>, Error> {
+        let session = self.store.enter()?;
+        let mut states = Vec::new();
+        for name in self.store.names()? {
+            match Place::find(&session, &name).and_then(|place| place.state()) {
+                Ok(state) => states.push(state),
+                // Removed in between.
+                Err(Error::NoWorkspace(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        states.sort_by(|one, other| {
+            (other.created_ms, &other.name).cmp(&(one.created_ms, &one.name))
+        });
+        Ok(states)
+    }
+
+    /// One workspace.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn show(&self, name: &WorkspaceName) -> Result<WorkspaceState, Error> {
+        let session = self.store.enter()?;
+        Place::find(&session, name)?.state()
+    }
+
+    /// Takes a snapshot.
+    ///
+    /// # Errors
+    /// If the directory can't be read or the store can't be written; then there is none.
+    pub fn snapshot(
+        &self,
+        name: &WorkspaceName,
+        message: Option<String>,
+        progress: &dyn Progress,
+    ) -> Result<SnapshotRecord, Error> {
+        let session = self.store.enter()?;
+        let mut held = hold(&session, name, progress)?;
+        snapshot::take(&session, &mut held, message, progress)
+    }
+
+    /// All snapshots of a workspace, the oldest first.
+    ///
+    /// # Errors
+    /// If there is no such workspace or a record is damaged.
+    pub fn snapshots(&self, name: &WorkspaceName) -> Result<Vec<SnapshotRecord>, Error> {
+        let session = self.store.enter()?;
+        Place::find(&session, name)?.records()
+    }
+
+    /// Makes the directory what the snapshot has; `id` may be cut short.
+    ///
+    /// # Errors
+    /// If it can't be done; then nothing has changed.
+    pub fn restore(
+        &self,
+        name: &WorkspaceName,
+        id: &str,
+        mode: RestoreMode,
+        progress: &dyn Progress,
+    ) -> Result<RestoreReport, Error> {
+        let session = self.store.enter()?;
+        let mut held = hold(&session, name, progress)?;
+        let record = held.place.record(id)?;
+        let report = restore::restore(&session, &held, &record, mode, progress)?;
+        held.save()?;
+        Ok(report)
+    }
+
+    /// What differs between a snapshot (the last one if none is named) and the directory.
+    ///
+    /// # Errors
+    /// If there is no such snapshot or something can't be read.
+    pub fn diff(
+        &self,
+        name: &WorkspaceName,
+        id: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Diff, Error> {
+        let session = self.store.enter()?;
+        let held = hold(&session, name, progress)?;
+        let record = match id {
+            Some(id) => Some(held.place.record(id)?),
+            None => held.place.records()?.pop(),
+        };
+        let Some(record) = record else {
+            // There is nothing to differ from.
+            drop(held);
+            return Ok(Diff::new(session, Vec::new()));
+        };
+        let dir = held.state.dir.clone();
+        let top = files::open_top(&dir)?;
+        let cache = snapshot::usable_cache(&held.place);
+        let excludes = snapshot::excludes(&session, &held.state)?;
+        let survey = Surveyor {
+            top: top.as_fd(),
+            top_path: &dir,
+            excludes: &excludes,
+            xattrs: record.xattrs,
+            cache: cache.as_ref(),
+            sink: None,
+            progress,
+        }
+        .survey()?;
+        let old = diff::Side::Stored(record.tree);
+        let changes = diff::changes(&session, &old, &diff::Side::Present(&survey, &dir))?;
+        drop(held);
+        Ok(Diff::new(session, changes))
+    }
+
+    /// The overlay of a workspace, for a run over it; both are made if they are not there.
+    ///
+    /// # Errors
+    /// If another run uses it, or the store can't be written.
+    pub fn overlay(&self, name: &WorkspaceName, dir: &Path) -> Result<Overlay, Error> {
+        let session = self.store.enter()?;
+        let place = match Place::find(&session, name) {
+            Err(Error::NoWorkspace(_)) => {
+                let options = CreateOptions {
+                    no_baseline: true,
+                    ..CreateOptions::default()
+                };
+                self.make(&session, name, dir, &options)?.place
+            }
+            place => place?,
+        };
+        let dir = place.state()?.dir;
+        Overlay::open(place, dir)
+    }
+
+    /// The overlay of a workspace, if it has one.
+    ///
+    /// # Errors
+    /// If there is no such workspace, or a run uses its overlay.
+    pub fn existing_overlay(&self, name: &WorkspaceName) -> Result<Option<Overlay>, Error> {
+        let session = self.store.enter()?;
+        let place = Place::find(&session, name)?;
+        if !Overlay::exists(&place) {
+            return Ok(None);
+        }
+        let dir = place.state()?.dir;
+        Overlay::open(place, dir).map(Some)
+    }
+
+    /// What an overlay changed.
+    ///
+    /// # Errors
+    /// If its layers can't be read.
+    pub fn overlay_diff(&self, overlay: &Overlay) -> Result<Diff, Error> {
+        let session = self.store.enter()?;
+        Ok(Diff::new(session, overlay.changes()?))
+    }
+
+    /// Writes a snapshot (the last one if none is named) into one file, to be imported elsewhere.
+    /// Answers with what could not be part of it.
+    ///
+    /// # Errors
+    /// If there is no such snapshot, or the file exists or can't be written.
+    pub fn export(
+        &self,
+        name: &WorkspaceName,
+        id: Option<&str>,
+        file: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Vec<String>, Error> {
+        let session = self.store.enter()?;
+        let held = hold(&session, name, progress)?;
+        let record = match id {
+            Some(id) => held.place.record(id)?,
+            None => held
+                .place
+                .records()?
+                .pop()
+                .ok_or_else(|| Error::NoSnapshot {
+                    workspace: name.clone(),
+                    id: "(any)".to_owned(),
+                })?,
+        };
+        export::write(&session, name, &record, file, progress)
+    }
+
+    /// Makes a workspace of an exported file, or of one of Hawk's, and fills its directory if
+    /// that is empty. The file is not trusted.
+    ///
+    /// # Errors
+    /// If the file is not what it should be; then nothing of it is kept.
+    pub fn import(
+        &self,
+        file: &Path,
+        name: &WorkspaceName,
+        dir: &Path,
+        keep_links: bool,
+        progress: &dyn Progress,
+    ) -> Result<WorkspaceState, Error> {
+        let session = self.store.enter()?;
+        if self.store.names()?.contains(name) {
+            return Err(Error::Exists(name.clone()));
+        }
+        let sink = Sink::new(&session);
+        let imported = import::read(file, &sink, keep_links, progress)?;
+        sink.finish()?;
+        drop(sink);
+        // New content was added: it is found in a new stay.
+        drop(session);
+        let session = self.store.enter()?;
+        files::make_dir(dir)?;
+        let options = CreateOptions {
+            env: imported.env,
+            xattrs: imported.record.xattrs,
+            ..CreateOptions::default()
+        };
+        let mut held = self.make(&session, name, dir, &options)?;
+        let record = imported.record;
+        write_json(&held.place.record_file(&record.id), &record)?;
+        held.state.baseline = Some(record.id.clone());
+        held.save()?;
+        if store::list(dir)?.is_empty() {
+            let mode = RestoreMode::Merge;
+            restore::restore(&session, &held, &record, mode, progress)?;
+        }
+        Ok(held.state)
+    }
+
+    /// Changes the state of a workspace with nobody else in between.
+    ///
+    /// # Errors
+    /// If there is none of that name, or what `change` says.
+    pub fn update<T>(
+        &self,
+        name: &WorkspaceName,
+        change: impl FnOnce(&mut WorkspaceState) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let session = self.store.enter()?;
+        let mut held = Place::find(&session, name)?.hold()?;
+        let answer = change(&mut held.state)?;
+        held.save()?;
+        Ok(answer)
+    }
+
+    /// Freezes everything that runs in a workspace.
+    ///
+    /// # Errors
+    /// If it is not running, or something can't be frozen; then all goes on.
+    pub fn pause(&self, name: &WorkspaceName) -> Result<WorkspaceState, Error> {
+        self.step(name, Transition::Pause, |state| {
+            process::each_alive(state, process::freeze)
+        })
+    }
+
+    /// Has everything in a paused workspace go on.
+    ///
+    /// # Errors
+    /// If it is not paused.
+    pub fn resume(&self, name: &WorkspaceName) -> Result<WorkspaceState, Error> {
+        self.step(name, Transition::Resume, |state| {
+            process::each_alive(state, process::thaw)
+        })
+    }
+
+    /// Ends everything that runs in a workspace, for good; its history remains.
+    ///
+    /// # Errors
+    /// If it was terminated before, or something can't be ended.
+    pub fn terminate(&self, name: &WorkspaceName) -> Result<WorkspaceState, Error> {
+        self.step(name, Transition::Terminate, |state| {
+            process::each_alive(state, process::end)
+        })
+    }
+
+    /// Where the output of what was left running in a workspace goes.
+    pub fn log_file(&self, name: &WorkspaceName) -> std::path::PathBuf {
+        self.store.workspace(name).join("log")
+    }
+
+    /// All workspaces in words.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub fn format_status(&self) -> Result<String, Error> {
+        Ok(crate::status::format(&self.list()?))
+    }
+
+    /// Takes a step of the state machine; `act` does what belongs to it, and the step is only
+    /// taken if that succeeds.
+    fn step(
+        &self,
+        name: &WorkspaceName,
+        step: Transition,
+        act: impl FnOnce(&WorkspaceState) -> Result<(), Error>,
+    ) -> Result<WorkspaceState, Error> {
+        let session = self.store.enter()?;
+        let mut held = Place::find(&session, name)?.hold()?;
+        held.state.step(step)?;
+        act(&held.state)?;
+        held.save()?;
+        Ok(held.state)
+    }
+
+    /// Removes a workspace with its snapshots; its directory stays. Content that no other one
+    /// has is freed by the next collection.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn remove(&self, name: &WorkspaceName) -> Result<(), Error> {
+        let session = self.store.enter()?;
+        let held = Place::find(&session, name)?.hold()?;
+        if held.state.is_alive() {
+            return Err(Error::Alive(name.clone()));
+        }
+        self.discard_files(&held.place)
+    }
+
+    fn discard_files(&self, place: &Place) -> Result<(), Error> {
+        let random = files::random_name();
+        let unnamed = self
+            .store
+            .workspaces()
+            .join(format!("{}{random}", files::TEMPORARY));
+        fs::rename(&place.path, &unnamed).trying("remove", &place.path)?;
+        files::remove_tree_of_others(&unnamed)
+    }
+
+    /// Removes workspaces that were not used for so long, save for those in which something runs.
+    /// Answers with those that were removed.
+    ///
+    /// # Errors
+    /// If the store can't be read or written.
+    pub fn cleanup(&self, max_age: Duration) -> Result<Vec<WorkspaceName>, Error> {
+        let age = u64::try_from(max_age.as_millis()).unwrap_or(u64::MAX);
+        let session = self.store.enter()?;
+        let mut removed = Vec::new();
+        for name in self.store.names()? {
+            let held = match Place::find(&session, &name).and_then(Place::hold) {
+                Err(Error::NoWorkspace(_)) => continue,
+                held => held?,
+            };
+            // A time in the future, after the clock was set back, is not old.
+            let old = now_ms().saturating_sub(held.state.used_ms) > age;
+            if old && !held.state.is_alive() {
+                self.discard_files(&held.place)?;
+                removed.push(name);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Frees what no snapshot needs.
+    ///
+    /// # Errors
+    /// If something in the store can't be read; then nothing is freed.
+    pub fn gc(&self) -> Result<GcReport, Error> {
+        gc::collect(&self.store)
+    }
+
+    /// Checks everything in the store.
+    ///
+    /// # Errors
+    /// If it can't be looked at; what is wrong with what is in it is in the report.
+    pub fn fsck(&self, progress: &dyn Progress) -> Result<FsckReport, Error> {
+        fsck::check(&self.store, progress)
+    }
+}
+
+/// A workspace that nobody else changes, with nothing left half-done.
+fn hold(session: &Session, name: &WorkspaceName, progress: &dyn Progress) -> Result<Held, Error> {
+    let held = Place::find(session, name)?.hold()?;
+    restore::recover(session, &held, progress)?;
+    Ok(held)
+}
+
+/// The path of what is open, as the system knows it.
+fn real_path(top: &std::os::fd::OwnedFd, typed: &Path) -> Result<std::path::PathBuf, Error> {
+    use std::os::fd::AsRawFd;
+    let link = format!("/proc/self/fd/{}", top.as_raw_fd());
+    fs::read_link(link).trying("find the path of", typed)
+}

@@ -1,0 +1,167 @@
+//! The store: a directory with packs, workspaces and two locks.
+//!
+//! ```text
+//! format               what this is
+//! gate, lock           who may be in it
+//! packs/*.pack         content
+//! workspaces/NAME/     state, snapshots, cache, overlay of one workspace
+//! ```
+//!
+//! Everybody who reads or writes holds `lock` shared; whoever removes content holds it alone. A
+//! lock is `flock(2)`, so it ends with its holder, however that ends. `gate` keeps a stream of
+//! readers from holding off the one who wants to be alone.
+
+mod session;
+mod sink;
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+use crate::error::{Error, Trying};
+use crate::files;
+use crate::name::WorkspaceName;
+
+pub(crate) use session::Session;
+pub(crate) use sink::Sink;
+
+const FORMAT: &str = "stockade-store 1\n";
+
+/// A store on disk.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// Held as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Store {
+    /// Opens a store, and makes it if there is none.
+    ///
+    /// # Errors
+    /// If it can't be made or read, or is of a later version.
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self, Error> {
+        let store = Self { root: root.into() };
+        let format = store.root.join("format");
+        match fs::read_to_string(&format) {
+            Ok(text) if text == FORMAT => return Ok(store),
+            Ok(text) => {
+                let found = text.trim().chars().take(40).collect();
+                let path = store.root.clone();
+                return Err(Error::Format { path, found });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).trying("read", &format),
+        }
+        files::make_private_dir(&store.packs())?;
+        files::make_private_dir(&store.workspaces())?;
+        files::replace(&format, FORMAT.as_bytes())?;
+        Ok(store)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn packs(&self) -> PathBuf {
+        self.root.join("packs")
+    }
+
+    pub(crate) fn workspaces(&self) -> PathBuf {
+        self.root.join("workspaces")
+    }
+
+    pub(crate) fn workspace(&self, name: &WorkspaceName) -> PathBuf {
+        self.workspaces().join(name.as_str())
+    }
+
+    /// Enters the store together with others.
+    pub(crate) fn enter(&self) -> Result<Session, Error> {
+        let gate = self.lock_file("gate", FlockOperation::LockShared)?;
+        let lock = self.lock_file("lock", FlockOperation::LockShared)?;
+        drop(gate);
+        Ok(Session::new(self.clone(), lock))
+    }
+
+    /// Enters the store alone.
+    pub(crate) fn enter_alone(&self) -> Result<Session, Error> {
+        let gate = self.lock_file("gate", FlockOperation::LockExclusive)?;
+        let lock = self.lock_file("lock", FlockOperation::LockExclusive)?;
+        drop(gate);
+        Ok(Session::new(self.clone(), lock))
+    }
+
+    fn lock_file(&self, name: &str, how: FlockOperation) -> Result<Lock, Error> {
+        lock(&self.root.join(name), how)
+    }
+
+    /// Names of temporary files and directories that nobody owns any more; only while alone.
+    pub(crate) fn left_behind(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut found = Vec::new();
+        let mut directories = vec![self.root.clone(), self.packs(), self.workspaces()];
+        for name in self.names()? {
+            directories.push(self.workspace(&name));
+            directories.push(self.workspace(&name).join("snapshots"));
+        }
+        for directory in directories {
+            for path in list(&directory)? {
+                let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+                if name.starts_with(files::TEMPORARY.as_bytes()) {
+                    found.push(path);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Names of all workspaces, in order.
+    pub(crate) fn names(&self) -> Result<Vec<WorkspaceName>, Error> {
+        let mut names: Vec<WorkspaceName> = list(&self.workspaces())?
+            .iter()
+            .filter_map(|path| path.file_name()?.to_str()?.parse().ok())
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// Waits for a lock.
+pub(crate) fn lock(path: &Path, how: FlockOperation) -> Result<Lock, Error> {
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .trying("open", path)?;
+    loop {
+        match rustix::fs::flock(&file, how) {
+            Ok(()) => return Ok(Lock { _file: file }),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error).trying("lock", path),
+        }
+    }
+}
+
+/// What is in a directory; nothing if it does not exist.
+pub(crate) fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.trying("read", directory)?,
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        paths.push(entry.trying("read", directory)?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}

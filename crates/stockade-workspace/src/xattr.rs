@@ -1,0 +1,67 @@
+//! Extended attributes, of files and directories that are open.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::XattrFlags;
+use rustix::io::Errno;
+
+/// Those that belong to the file. What a security module or an overlay says about it belongs to
+/// them and is made anew where the file is.
+fn is_kept(name: &[u8]) -> bool {
+    let user = name.starts_with(b"user.") && !name.starts_with(b"user.overlay.");
+    user || name.starts_with(b"system.posix_acl_") || name == b"security.capability"
+}
+
+/// What a file has, in the order of names.
+pub(crate) fn read(fd: BorrowedFd<'_>) -> rustix::io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let names = match grow(|buffer| rustix::fs::flistxattr(fd, buffer)) {
+        Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
+        names => names?,
+    };
+    let mut found = Vec::new();
+    for name in names.split(|byte| *byte == 0).filter(|name| is_kept(name)) {
+        match grow(|buffer| rustix::fs::fgetxattr(fd, name, buffer)) {
+            Ok(value) => found.push((name.to_vec(), value)),
+            // Removed in between.
+            Err(Errno::NODATA) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Makes a file's attributes these and no others.
+pub(crate) fn write(fd: BorrowedFd<'_>, wanted: &[(Vec<u8>, Vec<u8>)]) -> rustix::io::Result<()> {
+    let present = read(fd)?;
+    for (name, _) in &present {
+        if !wanted.iter().any(|(other, _)| other == name) {
+            rustix::fs::fremovexattr(fd, &name[..])?;
+        }
+    }
+    for pair in wanted {
+        if !present.contains(pair) {
+            rustix::fs::fsetxattr(fd, &pair.0[..], &pair.1, XattrFlags::empty())?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks with larger and larger buffers until the answer fits.
+fn grow(
+    mut ask: impl FnMut(&mut [u8]) -> rustix::io::Result<usize>,
+) -> rustix::io::Result<Vec<u8>> {
+    /// What the kernel allows at most (`XATTR_SIZE_MAX`).
+    const MOST: usize = 65536;
+    let mut buffer = vec![0; 1024];
+    loop {
+        match ask(&mut buffer) {
+            Ok(length) => {
+                buffer.truncate(length);
+                return Ok(buffer);
+            }
+            Err(Errno::RANGE) if buffer.len() < MOST => buffer.resize(buffer.len() * 4, 0),
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Layers as overlayfs leaves them, read and committed.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::PathBuf;
+
+use rustix::fs::{CWD, FileType, Mode, XattrFlags};
+use stockade_workspace::{ChangeKind, Error, Overlay, Resolve};
+
+use crate::stage::{Stage, describe};
+
+fn layer(stage: &Stage) -> (Overlay, PathBuf) {
+    let mut overlay = stage.manager.overlay(&stage.name, &stage.tree()).unwrap();
+    let upper = overlay.layer(&stage.tree()).unwrap().join("upper");
+    (overlay, upper)
+}
+
+/// Only root can make a whiteout outside of a user namespace.
+fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "skipped: layers: needs root");
+    }
+    root
+}
+
+#[test]
+fn a_layer_is_read_and_committed() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let tree = stage.tree();
+    for directory in ["gone/deep", "opaque", "merged"] {
+        fs::create_dir_all(tree.join(directory)).unwrap();
+    }
+    for file in [
+        "gone/deep/x",
+        "opaque/hidden",
+        "merged/kept",
+        "merged/changed",
+        "moved",
+        "kind",
+        "mode",
+    ] {
+        fs::write(tree.join(file), format!("old {file}\n")).unwrap();
+    }
+    let (overlay, upper) = layer(&stage);
+    let whiteout = |name: &str| {
+        rustix::fs::mknodat(
+            CWD,
+            upper.join(name),
+            FileType::CharacterDevice,
+            Mode::from(0),
+            0,
+        )
+        .unwrap();
+    };
+    whiteout("gone");
+    whiteout("moved");
+    fs::write(upper.join("renamed"), "old moved\n").unwrap();
+    fs::create_dir(upper.join("opaque")).unwrap();
+    rustix::fs::lsetxattr(
+        upper.join("opaque"),
+        "user.overlay.opaque",
+        b"y",
+        XattrFlags::empty(),
+    )
+    .unwrap();
+    fs::write(upper.join("opaque/new"), "new").unwrap();
+    fs::create_dir(upper.join("merged")).unwrap();
+    fs::write(upper.join("merged/changed"), "new changed\n").unwrap();
+    symlink("merged", upper.join("kind")).unwrap();
+    fs::write(upper.join("mode"), "old mode\n").unwrap();
+    fs::set_permissions(upper.join("mode"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(upper.join("one"), "linked").unwrap();
+    fs::hard_link(upper.join("one"), upper.join("two")).unwrap();
+    overlay.note().unwrap();
+
+    let diff = stage.manager.overlay_diff(&overlay).unwrap();
+    let found: Vec<_> = diff
+        .changes
+        .iter()
+        .map(|change| (change.path.to_str().unwrap(), change.kind))
+        .collect();
+    let expected = [
+        ("gone", ChangeKind::Removed),
+        ("gone/deep", ChangeKind::Removed),
+        ("gone/deep/x", ChangeKind::Removed),
+        ("kind", ChangeKind::Retyped),
+        ("merged/changed", ChangeKind::Modified),
+        ("mode", ChangeKind::Attributes),
+        ("one", ChangeKind::Added),
+        ("opaque/hidden", ChangeKind::Removed),
+        ("opaque/new", ChangeKind::Added),
+        ("renamed", ChangeKind::Renamed),
+        ("two", ChangeKind::Added),
+    ];
+    assert_eq!(found, expected);
+    drop(diff);
+
+    overlay.commit(&[], Resolve::Refuse).unwrap();
+    let exists = |name: &str| tree.join(name).symlink_metadata().is_ok();
+    assert!(!exists("gone") && !exists("moved") && !exists("opaque/hidden"));
+    let read = |name: &str| fs::read_to_string(tree.join(name)).unwrap();
+    assert_eq!(read("renamed"), "old moved\n");
+    assert_eq!(read("opaque/new"), "new");
+    assert_eq!(read("merged/kept"), "old merged/kept\n");
+    assert_eq!(read("merged/changed"), "new changed\n");
+    assert_eq!(
+        fs::read_link(tree.join("kind")).unwrap(),
+        PathBuf::from("merged")
+    );
+    assert_eq!(
+        fs::metadata(tree.join("mode")).unwrap().mode() & 0o777,
+        0o755
+    );
+    let inode = |name: &str| fs::metadata(tree.join(name)).unwrap().ino();
+    assert_eq!(inode("one"), inode("two"));
+    assert!(
+        stage
+            .manager
+            .existing_overlay(&stage.name)
+            .unwrap()
+            .is_none()
+    );
+    let litter = describe(&tree)
+        .keys()
+        .any(|path| path.starts_with(b"/.stockade"));
+    assert!(!litter);
+}
+
+#[test]
+fn what_the_host_changed_is_not_overwritten() {
+    let stage = Stage::new();
+    let tree = stage.tree();
+    for name in ["changed", "removed", "same"] {
+        fs::write(tree.join(name), "old").unwrap();
+    }
+    let fill = || {
+        let (overlay, upper) = layer(&stage);
+        for name in ["changed", "removed", "same", "added"] {
+            fs::write(upper.join(name), "of the overlay").unwrap();
+        }
+        overlay.note().unwrap();
+        overlay
+    };
+    let overlay = fill();
+    fs::write(tree.join("changed"), "of the host").unwrap();
+    fs::remove_file(tree.join("removed")).unwrap();
+    fs::write(tree.join("added"), "of the host").unwrap();
+    let before = describe(&tree);
+    let Err(Error::HostChanged(paths)) = overlay.commit(&[], Resolve::Refuse) else {
+        panic!("it was committed");
+    };
+    let names: Vec<_> = paths
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap())
+        .collect();
+    assert_eq!(names, ["added", "changed", "removed"]);
+    assert!(
+        describe(&tree) == before,
+        "something was committed all the same"
+    );
+
+    let read = |name: &str| fs::read_to_string(tree.join(name)).ok();
+    let again = || {
+        stage
+            .manager
+            .existing_overlay(&stage.name)
+            .unwrap()
+            .unwrap()
+    };
+    again()
+        .commit(&[tree.join("same")], Resolve::Refuse)
+        .unwrap();
+    assert_eq!(read("same").as_deref(), Some("of the overlay"));
+    again().commit(&[], Resolve::Theirs).unwrap();
+    assert_eq!(read("changed").as_deref(), Some("of the host"));
+    assert_eq!(read("removed"), None);
+    let overlay = fill();
+    fs::write(tree.join("changed"), "once more").unwrap();
+    overlay.commit(&[], Resolve::Ours).unwrap();
+    assert_eq!(read("changed").as_deref(), Some("of the overlay"));
+}
