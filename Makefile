@@ -51,6 +51,8 @@ bench: release
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
 	$(CARGO) bench -p stockade --bench plan
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench verify
+	$(CARGO) bench -p stockade-inspect --bench throughput
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) scripts/bench-secrets
 
 detection:
 	scripts/detection "$(CORPORA)"
