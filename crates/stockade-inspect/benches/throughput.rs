@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::io::Write as _;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stockade_inspect::{Kinds, inspect_all};
 
@@ -69,8 +69,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         met &= rate >= promised;
     }
     let short = text.get(..1024.min(text.len())).unwrap_or_default();
-    let first = best_of(1, || inspect_all(Kinds::ALL, [""; 0], short).findings.len());
-    writeln!(out, "1 KB, all kinds: {first:?}")?;
+    let start = Instant::now();
+    std::hint::black_box(inspect_all(Kinds::ALL, [""; 0], short));
+    writeln!(out, "1 KB, all kinds: {:?}", start.elapsed())?;
     Ok(if met || !check {
         ExitCode::SUCCESS
     } else {
