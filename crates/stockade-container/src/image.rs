@@ -1,6 +1,6 @@
 //! Images with no registry: from a directory, an archive, or the host's own programs.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -97,7 +97,8 @@ impl<'a> Images<'a> {
             return Ok(());
         }
         let mut archive = tar::Builder::new(Vec::new());
-        let made = append_directory(&mut archive, "proc").and_then(|()| archive.into_inner());
+        let made =
+            append_directory(&mut archive, Path::new("proc")).and_then(|()| archive.into_inner());
         let bytes = made.map_err(EngineError::Runtime)?;
         self.import(Bytes::from(bytes), EMPTY_IMAGE).map(drop)
     }
@@ -191,7 +192,7 @@ impl<'a> Images<'a> {
     }
 }
 
-fn append_directory(archive: &mut tar::Builder<Vec<u8>>, name: &str) -> io::Result<()> {
+fn append_directory(archive: &mut tar::Builder<Vec<u8>>, name: &Path) -> io::Result<()> {
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(tar::EntryType::Directory);
     header.set_mode(0o755);
@@ -227,9 +228,18 @@ fn host_archive(programs: &[String]) -> io::Result<Vec<u8>> {
             links.insert(PathBuf::from(top), target);
         }
     }
-    for directory in [
-        "dev", "etc", "proc", "sys", "tmp", "usr", "usr/bin", "usr/lib",
-    ] {
+    let inside = all.iter().map(|file| through_links(file, &links));
+    let inside: BTreeMap<PathBuf, &PathBuf> = inside.zip(&all).collect();
+    // Each by itself: engines make directories that an archive leaves out for root alone.
+    let mut directories: BTreeSet<&Path> = ["dev", "etc", "proc", "sys", "tmp"]
+        .into_iter()
+        .map(Path::new)
+        .collect();
+    for file in inside.keys() {
+        let above = file.ancestors().skip(1);
+        directories.extend(above.filter(|directory| !directory.as_os_str().is_empty()));
+    }
+    for directory in directories {
         append_directory(&mut archive, directory)?;
     }
     for (link, target) in &links {
@@ -239,12 +249,8 @@ fn host_archive(programs: &[String]) -> io::Result<Vec<u8>> {
         header.set_mode(0o777);
         archive.append_link(&mut header, link, target)?;
     }
-    let mut done = BTreeSet::new();
-    for file in all {
-        let inside = through_links(&file, &links);
-        if done.insert(inside.clone()) {
-            archive.append_file(&inside, &mut File::open(&file)?)?;
-        }
+    for (path, file) in &inside {
+        archive.append_file(path, &mut File::open(file)?)?;
     }
     archive.into_inner()
 }

@@ -337,20 +337,28 @@ impl ContainerSandbox {
             let room = LONGEST_OUTPUT.saturating_sub(kept.len());
             kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
-        let ended = client.inspect_exec(&id).await;
-        let ended = ended.map_err(|error| gone(error, "tell how the command ended"))?;
-        match ended.exit_code {
-            Some(code) => Ok(ExecOutput {
-                code,
-                stdout,
-                stderr,
-                timed_out: false,
-            }),
-            // The stream ended and the command has no code: its container was taken away.
-            None => Err(ContainerError::NotRunning),
+        // The stream may end a moment before the engine knows the code.
+        for _ in 0..PATIENCE_ROUNDS {
+            let ended = client.inspect_exec(&id).await;
+            let ended = ended.map_err(|error| gone(error, "tell how the command ended"))?;
+            if let (Some(false), Some(code)) = (ended.running, ended.exit_code) {
+                return Ok(ExecOutput {
+                    code,
+                    stdout,
+                    stderr,
+                    timed_out: false,
+                });
+            }
+            tokio::time::sleep(ROUND).await;
         }
+        // It has no code: its container was taken away.
+        Err(ContainerError::NotRunning)
     }
 }
+
+/// How often, and how long apart, the engine is asked for a code that it does not know yet.
+const PATIENCE_ROUNDS: u32 = 1000;
+const ROUND: Duration = Duration::from_millis(2);
 
 impl Drop for ContainerSandbox {
     fn drop(&mut self) {

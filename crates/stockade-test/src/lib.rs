@@ -23,6 +23,7 @@
 pub mod case;
 pub mod census;
 pub mod digest;
+pub mod dockerd;
 pub mod driver;
 pub mod exec;
 pub mod flag;

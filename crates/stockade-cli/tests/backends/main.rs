@@ -23,6 +23,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use stockade_test::Case;
+use stockade_test::dockerd::Dockerd;
 use stockade_test::matrix::{self, Column, Matrix, Prepared};
 
 /// Which clauses a leak in a row may fall under.
@@ -45,10 +46,26 @@ fn main() -> ExitCode {
         program: env!("CARGO_BIN_EXE_stockade").into(),
         rows,
         columns: columns(),
-        prepare: |_| Prepared::default(),
+        prepare,
         clauses: CLAUSES,
         document: root.join("docs/backends.md"),
     })
+}
+
+/// An engine of the suite's own.
+fn prepare(dir: &Path) -> Prepared {
+    let mut prepared = Prepared::default();
+    match Dockerd::start(dir) {
+        Ok(engine) => {
+            let host = format!("unix://{}", engine.socket().display());
+            prepared.env.push(("DOCKER_HOST", host.leak()));
+            prepared.guards.push(Box::new(engine));
+        }
+        Err(reason) => {
+            prepared.missing.insert("docker", reason);
+        }
+    }
+    prepared
 }
 
 fn rows() -> Vec<Case> {
@@ -78,6 +95,15 @@ fn columns() -> Vec<Column> {
         Column {
             backend: "bwrap",
             usable: |_| program("bwrap"),
+            flags: Vec::new(),
+            without: &[],
+        },
+        Column {
+            backend: "docker",
+            usable: |prepared| match prepared.missing.get("docker") {
+                Some(reason) => Err(reason.clone()),
+                None => Ok(()),
+            },
             flags: Vec::new(),
             without: &[],
         },
