@@ -346,13 +346,11 @@ fn is_paired(text: &[u8], start: usize, end: usize) -> bool {
 }
 
 fn is_line_start(text: &[u8], at: usize) -> bool {
-    let line = text.get(..at).unwrap_or_default();
-    let lead = line
+    // Bounded: a line may be as long as the window.
+    let near = text.get(at.saturating_sub(24)..at).unwrap_or_default();
+    let lead = near
         .rsplit(|byte| *byte == b'\n')
         .next()
-        .unwrap_or_default();
-    let lead = lead
-        .get(lead.len().saturating_sub(24)..)
         .unwrap_or_default();
     lead.iter().all(|byte| {
         matches!(
