@@ -212,7 +212,7 @@ fn tell(context: &Context, workspace: WorkspaceState) -> Result<Exit, Failure> {
     match context.format {
         Format::Json => output::json(Document { workspace })?,
         Format::Text => {
-            output::text(|out| writeln!(out, "{} {}", workspace.name, workspace.status))?
+            output::text(|out| writeln!(out, "{} {}", workspace.name, workspace.status))?;
         }
     }
     Ok(Exit::Success)
