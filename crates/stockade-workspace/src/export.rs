@@ -198,6 +198,17 @@ impl Exporter<'_> {
         Ok(())
     }
 
+    /// A link's target is text, not a path: `/` and `a//b` must come back as they are. Only where
+    /// it is longer than the header's field does the archive write it as it is by itself.
+    fn link(&mut self, header: &mut Header, path: &[u8], target: &[u8]) -> io::Result<()> {
+        use std::os::unix::ffi::OsStrExt;
+        if header.set_link_name_literal(target).is_ok() {
+            return self.archive.append_data(header, inside(path), io::empty());
+        }
+        let target = Path::new(std::ffi::OsStr::from_bytes(target));
+        self.archive.append_link(header, inside(path), target)
+    }
+
     fn node(&mut self, path: &[u8], node: &Node) -> Result<(), Error> {
         let archive = self.path.clone();
         let mut header = header(&node.meta);
@@ -222,9 +233,7 @@ impl Exporter<'_> {
             .append_pax_extensions(extras.iter().map(|(key, value)| (&**key, &value[..])))
             .trying("write", &archive)?;
         let written = if let Kind::Symlink(target) = &node.kind {
-            use std::os::unix::ffi::OsStrExt;
-            let target = Path::new(std::ffi::OsStr::from_bytes(target));
-            self.archive.append_link(&mut header, inside(path), target)
+            self.link(&mut header, path, target)
         } else {
             let stored = |extent: &Extent| extent.object().map_or(0, |_| extent.len());
             header.set_size(extents.iter().map(stored).sum());

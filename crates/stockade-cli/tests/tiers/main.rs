@@ -63,6 +63,7 @@ const BEYOND: &[(&str, &str)] = &[
         "a /tmp without the directories of runs at the same time",
     ),
     ("T01", "a /tmp of its own"),
+    ("V03", "a network of its own"),
     ("W03", "a loopback of its own"),
     ("W03b", "a loopback of its own"),
     ("W04b", "a loopback of its own"),

@@ -14,8 +14,11 @@ use tokio::net::TcpStream;
 
 use crate::ledger::Session;
 
-/// As much as fits: the pipe has 16 places, each for a piece of the socket's memory.
+/// As much as fits.
 const AT_ONCE: usize = 1 << 20;
+/// A pipe has a place for each page of its size, and a place takes a piece of a socket's memory of
+/// up to eight pages: 16 of them, as a pipe has to begin with, make short steps.
+const PIPE_SIZE: usize = 256 << 10;
 /// How many empty pipes are kept.
 const KEPT: usize = 64;
 /// After so many pieces others get their turn.
@@ -95,6 +98,8 @@ impl Pipe {
             return Ok(pipe);
         }
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        // Beyond `pipe-user-pages-soft` (pipe(7)) it stays as it is, and steps are shorter.
+        let _ = rustix::pipe::fcntl_setpipe_size(&write, PIPE_SIZE);
         Ok(Self { read, write })
     }
 
