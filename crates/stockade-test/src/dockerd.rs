@@ -26,6 +26,15 @@ wait "$engine"
 for file in "$1"/exec/containerd/containerd.pid; do
     test -s "$file" && kill -KILL "$(cat "$file")" 2>/dev/null
 done
+for process in /proc/[0-9]*; do
+    if tr '\0' ' ' < "$process/cmdline" 2>/dev/null | grep -q "^[^ ]*containerd-shim.* $1/"; then
+        shim=${process#/proc/}
+        for child in $(cat "/proc/$shim/task/$shim/children" 2>/dev/null); do
+            kill -KILL "$child" 2>/dev/null
+        done
+        kill -KILL "$shim" 2>/dev/null
+    fi
+done
 grep " $1/" /proc/self/mountinfo | cut -d' ' -f5 | sort -r | while read -r point; do
     umount -l "$point"
 done
