@@ -151,7 +151,7 @@ impl Engine {
             let (Some(owner), Some(id)) = (owner, &container.id) else {
                 continue;
             };
-            if !is_alive(owner) && self.remove_container(id).is_ok() {
+            if has_ended(owner) && self.remove_container(id).is_ok() {
                 removed += 1;
             }
         }
@@ -214,15 +214,31 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 /// What stands in [`OWNER_LABEL`] for this process.
 pub(crate) fn owner() -> String {
     let pid = std::process::id();
-    format!("{pid}-{}", beginning_of(pid).unwrap_or_default())
+    format!(
+        "{}:{pid}:{}",
+        around(),
+        beginning_of(pid).unwrap_or_default()
+    )
 }
 
-fn is_alive(owner: &str) -> bool {
-    let Some((pid, beginning)) = owner.split_once('-') else {
+/// Whether the process of a label has ended, as far as can be known here: a process number means
+/// nothing in another pid namespace or on another machine, and a container whose launcher is only
+/// out of sight must not be taken from it.
+fn has_ended(owner: &str) -> bool {
+    let mut parts = owner.rsplitn(3, ':');
+    let (Some(beginning), Some(pid), Some(there)) = (parts.next(), parts.next(), parts.next())
+    else {
         return false;
     };
-    let now = pid.parse().ok().and_then(beginning_of);
-    now.is_some_and(|now| now == beginning)
+    let Ok(pid) = pid.parse() else { return false };
+    there == around() && beginning_of(pid).is_none_or(|now| now != beginning)
+}
+
+/// This boot of this machine and the pid namespace that process numbers here are of.
+fn around() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{}:{}", boot.trim(), namespace.display())
 }
 
 /// When a process began, in ticks since the machine did (`proc_pid_stat(5)`, field 22).
@@ -253,11 +269,23 @@ mod tests {
     #[test]
     fn an_owner_is_a_process_and_its_beginning() {
         let own = owner();
-        assert!(is_alive(&own));
-        let (pid, beginning) = own.split_once('-').unwrap();
-        assert!(!is_alive(&format!("{pid}-{beginning}1")));
-        assert!(!is_alive("4194305-1"));
-        assert!(!is_alive("nonsense"));
+        assert!(!has_ended(&own));
+        assert!(
+            has_ended(&format!("{own}1")),
+            "the number is another's by now"
+        );
+        let ended = format!("{}:4194305:1", around());
+        assert!(has_ended(&ended));
+    }
+
+    /// In another pid namespace the same number is another process, or none.
+    #[test]
+    fn an_owner_out_of_sight_is_not_gone() {
+        let boot = around();
+        let (boot, _) = boot.split_once(':').unwrap();
+        assert!(!has_ended(&format!("{boot}:pid:[1]:4194305:1")));
+        assert!(!has_ended("another-boot:pid:[4026531836]:4194305:1"));
+        assert!(!has_ended("nonsense"));
     }
 
     #[test]
