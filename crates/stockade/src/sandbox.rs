@@ -31,7 +31,11 @@ pub use stdio::Stdio;
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let profile: stockade_policy::profile::Profile = todo!();
+/// use stockade_policy::profile::Profile;
+/// use stockade_policy::{SandboxPolicy, Surroundings};
+///
+/// let here = Surroundings::from_env(&std::env::current_dir()?)?;
+/// let profile = Profile::from_policy(&SandboxPolicy::workspace_write(Vec::new()), &here)?;
 /// let sandbox = stockade::Sandbox::new(profile, "/usr/libexec/stockade-init");
 /// let output = sandbox.command("cargo").arg("test").output()?;
 /// println!("{} {:?}", output.finished.status_code(), output.finished.report.denials);
