@@ -92,7 +92,9 @@ fn processes() -> Vec<Case> {
             "tmux",
             "a terminal multiplexer with a session of its own",
             &["tmux"],
-            "tmux -L stk-@ID@ -f /dev/null new-session -d -x 80 -y 24 'tty > out; stty size >> out; tmux -L stk-@ID@ wait-for -S done'
+            // The pane lives until the server is killed: a server whose last pane ends while a
+            // client is just arriving can leave that client waiting for ever.
+            "tmux -L stk-@ID@ -f /dev/null new-session -d -x 80 -y 24 'tty > out; stty size >> out; tmux -L stk-@ID@ wait-for -S done; cat'
              tmux -L stk-@ID@ wait-for done; cat out; tmux -L stk-@ID@ kill-server 2> /dev/null || true",
         )
         .works(prints("24 80"))
