@@ -33,6 +33,17 @@ pub(crate) fn drop_all() -> io::Result<()> {
     Ok(())
 }
 
+/// Gives up changing the owner of files, for programs that keep the rest because they build the
+/// sandbox: `runsc` gives the standard streams to `nobody` when root starts it, and they are the
+/// caller's (a log file, a terminal, `/dev/null` itself). It goes on where it can't.
+pub(crate) fn keep_owners() -> io::Result<()> {
+    let held = rustix::thread::capabilities(None)?.effective;
+    if held.contains(CapabilitySet::SETPCAP) {
+        rustix::thread::remove_capability_from_bounding_set(CapabilitySet::CHOWN)?;
+    }
+    Ok(())
+}
+
 /// No program gets capabilities for being executed by root, or for being marked.
 fn lock_root() -> io::Result<()> {
     set_capabilities_secure_bits(

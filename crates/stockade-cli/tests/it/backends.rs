@@ -1,6 +1,7 @@
 //! Backends by name: what is refused, what is said, and that nothing runs bare.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
 
 use serde_json::Value;
 
@@ -184,4 +185,27 @@ fn doctor_says_what_each_level_means() {
     }
     let default = &levels[1]["backend"];
     assert_eq!(*default, report["tier"], "the default is the tier of a run");
+}
+
+/// `runsc` gives the standard streams away when root starts it: a log file, `/dev/null` itself.
+#[test]
+fn gvisor_leaves_the_callers_streams_their_owner() {
+    let name = "gvisor_leaves_the_callers_streams_their_owner";
+    if !has(name, "backend:gvisor", &["runsc", "--version"]) {
+        return;
+    }
+    let context = Context::new();
+    let streams = ["in", "out", "err"].map(|name| context.file(name, ""));
+    fs::write(&streams[0], "text\n").unwrap();
+    let owner = |path: &std::path::PathBuf| {
+        let seen = fs::metadata(path).unwrap();
+        (seen.uid(), seen.gid())
+    };
+    let before = streams.each_ref().map(owner);
+    let open = |index: usize| File::options().read(true).write(true).open(&streams[index]);
+    let mut command = context.command(["run", "--backend", "gvisor", "--", "cat"]);
+    command.stdin(open(0).unwrap()).stdout(open(1).unwrap());
+    assert!(command.stderr(open(2).unwrap()).status().unwrap().success());
+    assert_eq!(fs::read_to_string(&streams[1]).unwrap(), "text\n");
+    assert_eq!(streams.each_ref().map(owner), before);
 }

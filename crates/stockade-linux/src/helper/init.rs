@@ -79,7 +79,9 @@ pub(super) fn confine(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Runni
     } else {
         None
     };
-    if !plan.trusted {
+    if plan.trusted {
+        capabilities::keep_owners().at(Stage::DropCapabilities)?;
+    } else {
         capabilities::drop_all().at(Stage::DropCapabilities)?;
         rustix::thread::set_no_new_privs(true).at(Stage::NoNewPrivileges)?;
     }
