@@ -17,6 +17,7 @@ use crate::network::Connector;
 use crate::plan::LinuxPlan;
 use crate::seccomp::compile;
 use crate::stage::{At, Failure, Stage};
+use crate::sys::network_namespace::NewNetwork;
 use crate::{capabilities, landlock, limits, mounts, network, sys};
 
 /// Runs as pid 1; the exit code only matters to the outer helper.
@@ -46,20 +47,24 @@ fn start(
     // own terminal will be this session's, so that the command's process group has a parent in
     // it: an orphaned group can't be stopped with Ctrl-Z (setpgid(2)).
     rustix::process::setsid().at(Stage::NewSession)?;
+    let network = plan.own_network.then(NewNetwork::begin);
+    let network = network.transpose().at(Stage::Unshare)?;
     // While it may still be looked into: the files belong to root otherwise (proc(5)).
     ids.map().at(Stage::MapIds)?;
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;
-    let connector = if plan.own_network {
-        network::prepare(plan.network.as_ref(), control)?
-    } else {
-        None
-    };
     if !plan.nested_namespaces {
         // While the capability to do so is there and the host's /proc still shows; the limit is
         // of the namespace of whoever writes, not of the mount.
         namespaces::forbid_nested().at(Stage::LockNamespaces)?;
     }
     mounts::enter(plan)?;
+    let connector = match network {
+        Some(network) => {
+            network.enter().at(Stage::Unshare)?;
+            network::prepare(plan.network.as_ref(), control)?
+        }
+        None => None,
+    };
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;
     let command = confine(plan, control)?;
     Ok(Running {
         connector,

@@ -47,7 +47,7 @@ fn run_init(plan: &LinuxPlan, control: BorrowedFd<'_>, life: &OwnedFd) -> Result
     // then: its parent's id reads 0 in its namespace and can't tell.
     let (alive, alive_end) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::ForkInit)?;
-    match start(plan).at(Stage::Unshare)? {
+    match start().at(Stage::Unshare)? {
         (Fork::Child, ids) => {
             drop(alive_end);
             sys::process::exit_now(init::run(plan, ids, control, &alive))
@@ -66,7 +66,7 @@ pub(crate) fn direct(
     descriptors: &[(BorrowedFd<'_>, i32)],
     own: [i32; 2],
 ) -> io::Result<Pid> {
-    match start(plan)? {
+    match start()? {
         (Fork::Parent(pid), _) => Ok(pid),
         (Fork::Child, ids) => {
             let adopted = sys::process::place_descriptors(descriptors)
@@ -82,10 +82,9 @@ pub(crate) fn direct(
 }
 
 /// Forks pid 1 of new namespaces.
-pub(super) fn start(plan: &LinuxPlan) -> io::Result<(Fork, Ids)> {
+pub(super) fn start() -> io::Result<(Fork, Ids)> {
     let ids = Ids::own();
-    let kinds = namespaces::kinds(plan.own_network);
-    Ok((sys::process::fork_into(kinds)?, ids))
+    Ok((sys::process::fork_into(namespaces::KINDS)?, ids))
 }
 
 /// Waits for pid 1 to end; kills it when the launcher goes away.

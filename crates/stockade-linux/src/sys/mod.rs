@@ -12,6 +12,7 @@ pub(crate) mod arena;
 pub(crate) mod interface;
 pub(crate) mod memory;
 pub(crate) mod mount;
+pub(crate) mod network_namespace;
 pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod seccomp;
