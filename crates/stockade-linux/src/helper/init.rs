@@ -51,6 +51,7 @@ fn start(
     let network = network.transpose().at(Stage::Unshare)?;
     // While it may still be looked into: the files belong to root otherwise (proc(5)).
     ids.map().at(Stage::MapIds)?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;
     if !plan.nested_namespaces {
         // While the capability to do so is there and the host's /proc still shows; the limit is
         // of the namespace of whoever writes, not of the mount.
@@ -64,7 +65,6 @@ fn start(
         }
         None => None,
     };
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;
     let command = confine(plan, control)?;
     Ok(Running {
         connector,
