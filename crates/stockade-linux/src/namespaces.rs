@@ -1,4 +1,4 @@
-//! New namespaces and what belongs to each: id maps, the loopback, the lock on further ones.
+//! New namespaces and what belongs to each: id maps, the lock on further ones.
 //!
 //! All but that of the network in one `clone(2)`; the network's takes longer than all others
 //! together and is made beside ([`NewNetwork`](crate::sys::network_namespace::NewNetwork)).
@@ -7,13 +7,9 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{getgid, getuid};
 use rustix::thread::UnshareFlags;
-
-use crate::sys;
 
 /// The namespaces that every sandbox has.
 pub(crate) const KINDS: UnshareFlags = UnshareFlags::NEWUSER
@@ -49,17 +45,6 @@ impl Ids {
         fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
         fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
     }
-}
-
-/// Brings the new network namespace's loopback up.
-pub(crate) fn loopback_up() -> io::Result<()> {
-    let socket = rustix::net::socket_with(
-        AddressFamily::INET,
-        SocketType::DGRAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
-    sys::interface::loopback_up(socket.as_fd())
 }
 
 /// Forbids user namespaces below this one; `/proc` must be mounted.

@@ -22,7 +22,6 @@ use rustix::net::{
 };
 
 use crate::control::Report;
-use crate::namespaces;
 use crate::plan::{Network, Socket, SocketKind};
 use crate::stage::{At, Failure, Stage};
 
@@ -30,12 +29,11 @@ use crate::stage::{At, Failure, Stage};
 #[derive(Debug)]
 pub(crate) struct Connector(OwnedFd);
 
-/// Brings the loopback up and makes what the plan lists; the launcher gets it in the same order.
+/// Makes what the plan lists; the launcher gets it in the same order.
 pub(crate) fn prepare(
     network: Option<&Network>,
     control: BorrowedFd<'_>,
 ) -> Result<Option<Connector>, Failure> {
-    namespaces::loopback_up().at(Stage::Loopback)?;
     let Some(network) = network else {
         return Ok(None);
     };

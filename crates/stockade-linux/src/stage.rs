@@ -46,8 +46,8 @@ stages! {
     MapIds = 9 => "map the user into the user namespace",
     /// Forking pid 1.
     ForkInit = 10 => "fork the sandbox's first process",
-    /// Bringing the loopback up.
-    Loopback = 11 => "bring the loopback interface up",
+    /// A network namespace with its loopback up.
+    Network = 11 => "make a network of its own",
     /// The tmpfs that everything is staged on.
     StageMount = 12 => "mount the staging area",
     /// Cloning the host's root.

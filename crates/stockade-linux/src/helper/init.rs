@@ -48,7 +48,7 @@ fn start(
     // it: an orphaned group can't be stopped with Ctrl-Z (setpgid(2)).
     rustix::process::setsid().at(Stage::NewSession)?;
     let network = plan.own_network.then(NewNetwork::begin);
-    let network = network.transpose().at(Stage::Unshare)?;
+    let network = network.transpose().at(Stage::Network)?;
     // While it may still be looked into: the files belong to root otherwise (proc(5)).
     ids.map().at(Stage::MapIds)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;
@@ -60,7 +60,7 @@ fn start(
     mounts::enter(plan)?;
     let connector = match network {
         Some(network) => {
-            network.enter().at(Stage::Unshare)?;
+            network.enter().at(Stage::Network)?;
             network::prepare(plan.network.as_ref(), control)?
         }
         None => None,

@@ -3,25 +3,104 @@
 //! musl's allocator gives memory back to the kernel eagerly: reading the command line and a
 //! profile costs some 150 calls of mmap and munmap, and the page faults that follow them. Here
 //! the first few mebibytes come from a fixed block, whose pages the kernel provides when they are
-//! touched; what is beyond goes to the system's allocator. Freed memory of the block is reused
-//! only if it was the last piece, so a program that runs for long loses at most the block.
+//! touched; what is beyond goes to the system's allocator.
+//!
+//! A piece of the block has one of a few sizes. When it is freed it goes to the list of its size
+//! and is the next to be given out, while it is still in the processor's cache. Nobody ever waits
+//! for the lists: a thread that finds them taken does without them.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// More than an ordinary start needs, so that it never meets the system's allocator.
 const SIZE: usize = 4 << 20;
 
 /// What reading the command line, planning and building a sandbox use up.
-const PREPARED: usize = 384 << 10;
+const PREPARED: usize = 192 << 10;
 
 /// For `#[global_allocator]`.
 pub struct Arena {
     block: Block,
     /// How much of the block has been given out.
     used: AtomicUsize,
+    freed: Freed,
+}
+
+/// Pieces to be given out again: a list for each size, linked through the pieces themselves.
+struct Freed {
+    is_taken: AtomicBool,
+    heads: UnsafeCell<[*mut u8; SIZES]>,
+}
+
+// SAFETY: the heads and the links are only reached by whoever has set `is_taken`.
+unsafe impl Sync for Freed {}
+
+/// Up to here pieces differ by [`STEP`] bytes, beyond by a factor of two.
+const SMALL: usize = 512;
+const STEP: usize = 16;
+/// Larger pieces than this are rare and long-lived.
+const LARGE: usize = 64 << 10;
+const SIZES: usize = SMALL / STEP + (LARGE / SMALL).trailing_zeros() as usize;
+
+/// Which list a piece belongs to and how large it really is; none if to no list.
+fn size_class(layout: Layout) -> Option<(usize, usize)> {
+    let size = layout.size().max(1);
+    if layout.align() > STEP || size > LARGE {
+        None
+    } else if size <= SMALL {
+        let steps = size.div_ceil(STEP);
+        Some((steps - 1, steps * STEP))
+    } else {
+        let whole = size.next_power_of_two();
+        let doublings = (whole / SMALL).trailing_zeros() as usize;
+        Some((SMALL / STEP - 1 + doublings, whole))
+    }
+}
+
+/// What is really set aside for a piece.
+fn whole(layout: Layout) -> Layout {
+    match size_class(layout) {
+        // SAFETY: the alignment is a power of two, and LARGE is far from overflowing.
+        Some((_, size)) => unsafe { Layout::from_size_align_unchecked(size, STEP) },
+        None => layout,
+    }
+}
+
+impl Freed {
+    /// Does something with the head of a list, unless somebody else is at the lists.
+    fn with<R>(&self, class: usize, act: impl FnOnce(&mut *mut u8) -> R) -> Option<R> {
+        if self.is_taken.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        // SAFETY: nobody else is here until `is_taken` is reset; `class` is less than SIZES.
+        let result = act(unsafe { &mut (*self.heads.get())[class] });
+        self.is_taken.store(false, Ordering::Release);
+        Some(result)
+    }
+
+    fn take(&self, class: usize) -> Option<*mut u8> {
+        self.with(class, |head| {
+            let piece = *head;
+            if piece.is_null() {
+                return None;
+            }
+            // SAFETY: a piece in a list begins with the next one, as `put` left it.
+            *head = unsafe { piece.cast::<*mut u8>().read_unaligned() };
+            Some(piece)
+        })
+        .flatten()
+    }
+
+    fn put(&self, class: usize, piece: *mut u8) {
+        // If somebody else is at the lists the piece is lost until the program ends.
+        let _ = self.with(class, |head| {
+            // SAFETY: the piece is at least STEP long, and free.
+            unsafe { piece.cast::<*mut u8>().write_unaligned(*head) };
+            *head = piece;
+        });
+    }
 }
 
 #[repr(C, align(4096))]
@@ -42,6 +121,10 @@ impl Arena {
         Self {
             block: Block(UnsafeCell::new([0; SIZE])),
             used: AtomicUsize::new(0),
+            freed: Freed {
+                is_taken: AtomicBool::new(false),
+                heads: UnsafeCell::new([ptr::null_mut(); SIZES]),
+            },
         }
     }
 
@@ -95,19 +178,23 @@ impl Arena {
 // pointers outside of the block are the system's and go back to it. Nothing here unwinds.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        self.take(layout).unwrap_or_else(|| {
-            // SAFETY: the caller's promise, handed on: the layout has a size.
-            unsafe { System.alloc(layout) }
-        })
+        let again = size_class(layout).and_then(|(class, _)| self.freed.take(class));
+        again
+            .or_else(|| self.take(whole(layout)))
+            .unwrap_or_else(|| {
+                // SAFETY: the caller's promise, handed on: the layout has a size.
+                unsafe { System.alloc(layout) }
+            })
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        if let Some(begin) = self.offset(pointer) {
-            // Only the last piece can be taken back; the others stay until the program ends.
-            let _ = self.move_end(begin + layout.size(), begin);
-        } else {
+        let Some(begin) = self.offset(pointer) else {
             // SAFETY: not from the block, so from the system, with this layout.
-            unsafe { System.dealloc(pointer, layout) }
+            return unsafe { System.dealloc(pointer, layout) };
+        };
+        let is_last = self.move_end(begin + whole(layout).size(), begin).is_ok();
+        if let (false, Some((class, _))) = (is_last, size_class(layout)) {
+            self.freed.put(class, pointer);
         }
     }
 
@@ -116,20 +203,22 @@ unsafe impl GlobalAlloc for Arena {
             // SAFETY: not from the block, so from the system; the caller's promises, handed on.
             return unsafe { System.realloc(pointer, layout, size) };
         };
-        let fits = begin.checked_add(size).filter(|end| *end <= SIZE);
-        if let Some(end) = fits
-            && self.move_end(begin + layout.size(), end).is_ok()
-        {
-            return pointer;
-        }
         // SAFETY: the caller promises that `size`, rounded up to the alignment, is no overflow.
         let grown = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        let (has, needs) = (whole(layout).size(), whole(grown).size());
+        let fits = begin.checked_add(needs).filter(|end| *end <= SIZE);
+        let stays = has == needs || fits.is_some_and(|end| self.move_end(begin + has, end).is_ok());
+        if stays {
+            return pointer;
+        }
         // SAFETY: the caller promises that `size` is not zero.
         let new = unsafe { self.alloc(grown) };
         if !new.is_null() {
             let kept = layout.size().min(size);
             // SAFETY: both are valid for `kept` bytes and distinct: `new` was just given out.
             unsafe { ptr::copy_nonoverlapping(pointer, new, kept) };
+            // SAFETY: it is the caller's piece, with its layout, and nobody's from here on.
+            unsafe { self.dealloc(pointer, layout) };
         }
         new
     }

@@ -1,4 +1,4 @@
-//! A network namespace that is made beside whatever else this process does.
+//! A network namespace, with its loopback up, that is made beside whatever else this process does.
 //!
 //! Making one takes 0.4 of the 0.5 ms that all namespaces of a sandbox take, nearly all of it in
 //! the kernel and under locks that mounting has no use for. So a second process makes it, on
@@ -17,7 +17,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::Pid;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, futex, move_into_link_name_space};
 
-use super::{checked, process};
+use super::{checked, interface, process};
 
 /// The namespace, and the process that makes it.
 pub(crate) struct NewNetwork {
@@ -105,6 +105,7 @@ extern "C" fn make(shared: *mut libc::c_void) -> libc::c_int {
     let shared = unsafe { &*shared.cast::<Shared>() };
     // SAFETY: no descriptor is taken back by a network namespace.
     let made = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) };
+    let made = made.and_then(|()| interface::loopback_up());
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let opened = made.and_then(|()| openat(&shared.proc, c"self/ns/net", flags, Mode::empty()));
     let outcome = opened.map_or_else(|errno| -errno.raw_os_error(), IntoRawFd::into_raw_fd);

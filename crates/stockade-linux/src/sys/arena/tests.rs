@@ -111,3 +111,34 @@ fn threads_get_pieces_of_their_own() {
         }
     });
 }
+
+#[test]
+fn a_freed_piece_is_the_next_of_its_size() {
+    static ARENA: Arena = Arena::new();
+    for size in [1, 16, 17, 500, 513, 5000, LARGE] {
+        let layout = layout(size, 8);
+        let first = alloc(&ARENA, layout);
+        let second = alloc(&ARENA, layout);
+        fill(second, 5, size);
+        free(&ARENA, first, layout);
+        assert_eq!(alloc(&ARENA, layout), first, "{size}");
+        assert!(holds(second, 5, size), "{size}");
+    }
+}
+
+#[test]
+fn every_size_has_a_list_that_is_large_enough() {
+    let mut last = 0;
+    for size in 1..=LARGE {
+        let (class, whole) = size_class(layout(size, 8)).unwrap();
+        assert!(
+            class < SIZES && class >= last && class <= last + 1,
+            "{size}"
+        );
+        assert!(whole >= size && whole.is_multiple_of(STEP), "{size}");
+        last = class;
+    }
+    assert_eq!(last, SIZES - 1);
+    assert!(size_class(layout(LARGE + 1, 8)).is_none());
+    assert!(size_class(layout(8, 4096)).is_none());
+}
