@@ -67,7 +67,7 @@ pub(crate) fn shortfall(plan: &ExecPlan) -> String {
 const FOUNDATION: &[Stage] = &[
     Stage::Unshare,
     Stage::MapIds,
-    Stage::Loopback,
+    Stage::Network,
     Stage::LockNamespaces,
     Stage::StageMount,
     Stage::CloneRoot,
