@@ -43,15 +43,23 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     }
 }
 
-/// What can build a sandbox in this build.
+/// What can build a sandbox in this build; with an image, what can have it as its files.
 #[cfg(target_os = "linux")]
-fn backends() -> stockade::backend::Backends {
+fn backends(image: Option<&str>) -> stockade::backend::Backends {
+    use stockade::backend::Backends;
     use stockade_container::DockerBackend;
     // The running program itself, even if its file has been replaced since.
     let this = "/proc/self/exe";
-    stockade::backend::Backends::built_in()
-        .with(DockerBackend::docker().with_guard(this))
-        .with(DockerBackend::gvisor().with_guard(this))
+    let engines = [DockerBackend::docker(), DockerBackend::gvisor()];
+    let engines = engines.map(|engine| engine.with_guard(this));
+    let (known, engines) = match image {
+        None => (Backends::built_in(), engines),
+        Some(image) => (
+            Backends::empty(),
+            engines.map(|engine| engine.with_image(image)),
+        ),
+    };
+    engines.into_iter().fold(known, Backends::with)
 }
 
 /// Help and version go to stdout, refusals to stderr, as JSON if that was asked for.

@@ -207,11 +207,7 @@ impl Backend for DockerBackend {
         let engine = self.connect().map_err(|error| self.failed(chain(&error)))?;
         // What a launcher without a guard left when it was killed.
         let _ = engine.sweep();
-        if self.image.is_none() {
-            Images::new(&engine)
-                .ensure_empty()
-                .map_err(|error| self.failed(chain(&error)))?;
-        }
+        self.ensure_image(&engine)?;
         let (standard, terminal) = standard(launch.standard, plan.linux.terminal)
             .map_err(|error| self.failed(error.to_string()))?;
         let mut files = Vec::new();
@@ -264,6 +260,23 @@ impl Backend for DockerBackend {
 }
 
 impl DockerBackend {
+    /// The image must be there: nothing is pulled behind the user's back.
+    fn ensure_image(&self, engine: &Engine) -> Result<(), RunError> {
+        let images = Images::new(engine);
+        let Some(image) = &self.image else {
+            let made = images.ensure_empty();
+            return made.map_err(|error| self.failed(chain(&error)));
+        };
+        match images.exists(image) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.failed(format!(
+                "there is no image `{image}`; `stockade image from-host --name {image}` makes \
+                 one out of this machine's programs, `stockade image build` that of a project"
+            ))),
+            Err(error) => Err(self.failed(chain(&error))),
+        }
+    }
+
     fn failed(&self, reason: impl Into<String>) -> RunError {
         RunError::Backend {
             backend: self.name,

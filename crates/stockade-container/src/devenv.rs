@@ -90,6 +90,9 @@ pub struct DevEnvManager<'a> {
 
 type Index = BTreeMap<String, CachedImage>;
 
+/// Its file in the directory of the state.
+const INDEX: &str = "images.json";
+
 impl std::fmt::Debug for DevEnvManager<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DevEnvManager")
@@ -204,6 +207,42 @@ impl<'a> DevEnvManager<'a> {
         self.read_index()
     }
 
+    /// Forgets the images of every project that the engine does not have any more.
+    ///
+    /// # Errors
+    /// If the index can't be read or written, or the engine can't be asked.
+    pub fn forget_missing(engine: &'a Engine, state: &Path) -> Result<usize, DevEnvError> {
+        if !state.join(INDEX).exists() {
+            return Ok(0);
+        }
+        let manager = Self {
+            engine,
+            project: PathBuf::new(),
+            state: state.to_owned(),
+            arguments: Vec::new(),
+            on_swap_needed: None,
+            on_progress: None,
+        };
+        let images = Images::new(engine);
+        let mut missing = Vec::new();
+        for (key, cached) in manager.read_index()? {
+            if !images.exists(&cached.tag)? {
+                missing.push((key, cached));
+            }
+        }
+        let mut forgotten = 0;
+        manager.change_index(|index| {
+            for (key, cached) in missing {
+                // Unless it was built anew meanwhile.
+                if index.get(&key) == Some(&cached) {
+                    index.remove(&key);
+                    forgotten += 1;
+                }
+            }
+        })?;
+        Ok(forgotten)
+    }
+
     /// Which image of the project is meant: an image for each Dockerfile and set of arguments.
     fn key(&self, dockerfile: &Path) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -272,7 +311,7 @@ impl<'a> DevEnvManager<'a> {
     }
 
     fn index_file(&self) -> PathBuf {
-        self.state.join("images.json")
+        self.state.join(INDEX)
     }
 
     fn read_index(&self) -> Result<Index, DevEnvError> {

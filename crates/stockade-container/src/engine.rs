@@ -1,7 +1,9 @@
 //! The connection to a container engine, by its Unix socket only.
 
 use std::env;
+use std::ffi::{OsStr, OsString};
 use std::future::Future;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,8 +36,13 @@ pub enum EngineError {
     #[error("no container engine answers: {0}")]
     NoEngine(String),
     /// Only local sockets are used: what is sent to them is as good as root.
-    #[error("DOCKER_HOST is `{0}`; only Unix sockets are used")]
-    NotUnix(String),
+    #[error("{variable} is `{value}`; only Unix sockets are used")]
+    NotUnix {
+        /// Who said it.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+    },
     /// A request failed.
     #[error("the container engine could not {act}")]
     Call {
@@ -53,7 +60,7 @@ impl EngineError {
     /// What the user could do.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NoEngine(_) | Self::NotUnix(_) => Some(
+            Self::NoEngine(_) | Self::NotUnix { .. } => Some(
                 "start the daemon (`systemctl start docker`), or set DOCKER_HOST to unix:// and its socket",
             ),
             Self::Call { .. } | Self::Runtime(_) => None,
@@ -62,19 +69,13 @@ impl EngineError {
 }
 
 impl Engine {
-    /// The engine of `DOCKER_HOST`, or the first of the usual sockets that answers: Docker's,
-    /// then Podman's.
+    /// The engine of `DOCKER_HOST`, or of `CONTAINER_HOST` as Podman has it, or the first of the
+    /// usual sockets that answers: Docker's, then Podman's.
     ///
     /// # Errors
     /// If none answers.
     pub fn connect() -> Result<Self, EngineError> {
-        let sockets = match env::var("DOCKER_HOST") {
-            Err(_) => usual_sockets(),
-            Ok(host) => match host.strip_prefix("unix://") {
-                Some(path) => vec![PathBuf::from(path)],
-                None => return Err(EngineError::NotUnix(host)),
-            },
-        };
+        let sockets = sockets(|name| env::var_os(name), rustix::process::getuid().as_raw())?;
         let mut reasons = Vec::new();
         for socket in sockets {
             match Self::at(&socket) {
@@ -248,18 +249,35 @@ fn beginning_of(pid: u32) -> Option<String> {
     after_name.split_whitespace().nth(19).map(str::to_owned)
 }
 
-fn usual_sockets() -> Vec<PathBuf> {
-    let own = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let below = |name: &str| own.as_ref().map(|dir| dir.join(name));
-    [
-        Some(PathBuf::from("/var/run/docker.sock")),
-        below("docker.sock"),
-        Some(PathBuf::from("/run/podman/podman.sock")),
-        below("podman/podman.sock"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+/// Where an engine may listen: what the user says, or the usual places.
+fn sockets(
+    variable: impl Fn(&str) -> Option<OsString>,
+    user: u32,
+) -> Result<Vec<PathBuf>, EngineError> {
+    for name in ["DOCKER_HOST", "CONTAINER_HOST"] {
+        // An empty one is as good as none, as Docker's own client has it.
+        let Some(host) = variable(name).filter(|host| !host.is_empty()) else {
+            continue;
+        };
+        let path = host.as_bytes().strip_prefix(b"unix://");
+        return match path {
+            Some(path) => Ok(vec![PathBuf::from(OsStr::from_bytes(path))]),
+            None => Err(EngineError::NotUnix {
+                variable: name,
+                value: host.to_string_lossy().into_owned(),
+            }),
+        };
+    }
+    let stated = variable("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let own = stated
+        .filter(|path| path.is_absolute())
+        .unwrap_or_else(|| PathBuf::from(format!("/run/user/{user}")));
+    Ok(vec![
+        PathBuf::from("/var/run/docker.sock"),
+        own.join("docker.sock"),
+        PathBuf::from("/run/podman/podman.sock"),
+        own.join("podman/podman.sock"),
+    ])
 }
 
 #[cfg(test)]
@@ -286,6 +304,47 @@ mod tests {
         assert!(!has_ended(&format!("{boot}:pid:[1]:4194305:1")));
         assert!(!has_ended("another-boot:pid:[4026531836]:4194305:1"));
         assert!(!has_ended("nonsense"));
+    }
+
+    #[test]
+    fn engines_are_looked_for_where_the_user_says() {
+        let find = |set: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            sockets(variable, 1000)
+        };
+        let usual = |own: &str| {
+            [
+                "/var/run/docker.sock".to_owned(),
+                format!("{own}/docker.sock"),
+                "/run/podman/podman.sock".to_owned(),
+                format!("{own}/podman/podman.sock"),
+            ]
+            .map(PathBuf::from)
+        };
+        assert_eq!(find(&[]).unwrap(), usual("/run/user/1000"));
+        let empty = [("DOCKER_HOST", ""), ("XDG_RUNTIME_DIR", "/x")];
+        assert_eq!(find(&empty).unwrap(), usual("/x"));
+        let relative = [("XDG_RUNTIME_DIR", "x")];
+        assert_eq!(find(&relative).unwrap(), usual("/run/user/1000"));
+        let podman = "unix:///run/user/1000/podman/podman.sock";
+        let only = [PathBuf::from("/run/user/1000/podman/podman.sock")];
+        assert_eq!(find(&[("CONTAINER_HOST", podman)]).unwrap(), only);
+        let both = [("CONTAINER_HOST", "unix:///y"), ("DOCKER_HOST", podman)];
+        assert_eq!(find(&both).unwrap(), only);
+        for other in [
+            "tcp://127.0.0.1:2375",
+            "ssh://root@host",
+            "/var/run/docker.sock",
+        ] {
+            let refused = find(&[("DOCKER_HOST", other)]);
+            assert!(
+                matches!(refused, Err(EngineError::NotUnix { .. })),
+                "{other}"
+            );
+        }
     }
 
     #[test]

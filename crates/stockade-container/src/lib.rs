@@ -23,6 +23,7 @@ mod image;
 mod pump;
 mod sandbox;
 pub mod settings;
+mod usage;
 
 pub use backend::DockerBackend;
 pub use devenv::{CachedImage, DevEnvError, DevEnvManager, SwapRequest, Teller};

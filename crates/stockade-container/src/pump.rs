@@ -28,6 +28,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::engine::chain;
 use crate::guard::Guard;
+use crate::usage;
 
 /// What the command has left to say when its container has ended is not waited for longer.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -62,6 +63,7 @@ pub(crate) struct ContainerRun {
     /// Hangs up when the container is gone.
     done: OwnedFd,
     end: Arc<Mutex<Option<Result<i64, String>>>>,
+    usage: Arc<Mutex<Usage>>,
     thread: Option<JoinHandle<()>>,
     terminal: Option<OwnedFd>,
 }
@@ -77,10 +79,12 @@ impl ContainerRun {
         let (orders, given) = unbounded_channel();
         let end = Arc::new(Mutex::new(None));
         let result = Arc::clone(&end);
+        let usage = Arc::new(Mutex::new(Usage::default()));
+        let used = Arc::clone(&usage);
         let thread = std::thread::Builder::new()
             .name("stockade-container".to_owned())
             .spawn(move || {
-                let outcome = pump(started, given, stop, stop_end);
+                let outcome = pump(started, given, stop, stop_end, used);
                 if let Ok(mut result) = result.lock() {
                     *result = Some(outcome);
                 }
@@ -91,6 +95,7 @@ impl ContainerRun {
             orders,
             done,
             end,
+            usage,
             thread: Some(thread),
             terminal,
         })
@@ -157,7 +162,7 @@ impl Held for ContainerRun {
         let status = i32::try_from(code & 0xff).unwrap_or(0) << 8;
         Ok(Outcome {
             status: Some(status),
-            usage: Usage::default(),
+            usage: self.usage.lock().map(|usage| *usage).unwrap_or_default(),
         })
     }
 }
@@ -175,6 +180,7 @@ fn pump(
     orders: UnboundedReceiver<Order>,
     stop: OwnedFd,
     stop_end: OwnedFd,
+    usage: Arc<Mutex<Usage>>,
 ) -> Result<i64, String> {
     let Started {
         runtime,
@@ -185,8 +191,11 @@ fn pump(
         mut guard,
         files,
     } = started;
+    let followed = usage::follow(client.clone(), name.clone(), usage);
+    let followed = runtime.spawn(followed);
     let outcome = runtime.block_on(relay(&client, &name, streams, standard, orders, stop));
     drop(stop_end);
+    followed.abort();
     let options = RemoveContainerOptionsBuilder::default()
         .force(true)
         .v(true)

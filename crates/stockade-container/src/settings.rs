@@ -352,24 +352,8 @@ impl Surroundings for ThisHost {
     }
 
     fn mounts_below(&self, path: &AbsPath) -> Vec<AbsPath> {
-        let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let points = table.lines().filter_map(|line| line.split(' ').nth(4));
-        let mut found: Vec<AbsPath> = points
-            .filter_map(|point| AbsPath::new(unescaped(point)).ok())
-            .filter(|point| point.is_within(path) && point != path)
-            .collect();
-        found.sort();
-        found.dedup();
-        found
+        stockade::backend::foundation::mounts_below(path)
     }
-}
-
-/// Blanks, tabs, line breaks and backslashes are octal there (`proc_pid_mountinfo(5)`).
-fn unescaped(text: &str) -> String {
-    text.replace("\\040", " ")
-        .replace("\\011", "\t")
-        .replace("\\012", "\n")
-        .replace("\\134", "\\")
 }
 
 #[cfg(test)]

@@ -12,9 +12,13 @@ use std::time::{Duration, Instant};
 
 use crate::Failure;
 
-/// Arguments: the directory. Prints the engine's process id.
+/// Arguments: the directory, and the size of a disk for its data, if it is to have one; then it is
+/// in a mount namespace of its own, and the disk goes with it. Prints the engine's process id.
 const KEEPER: &str = r#"
 trap '' INT TERM HUP QUIT
+if test -n "$2"; then
+    mkdir "$1/data" && mount -t tmpfs -o "size=$2" disk "$1/data" || exit 1
+fi
 dockerd --config-file "$1/daemon.json" > "$1/log" 2>&1 < /dev/null &
 engine=$!
 echo "$engine"
@@ -41,6 +45,19 @@ done
 rm -rf "$1"
 "#;
 
+/// Where an engine's data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "tests name one")]
+pub enum Disk {
+    /// In its directory.
+    Host,
+    /// On a disk of its own, which nobody else sees.
+    Small {
+        /// Its size.
+        mib: u32,
+    },
+}
+
 /// An engine that runs; dropping it stops it.
 #[derive(Debug)]
 pub struct Dockerd {
@@ -55,6 +72,14 @@ impl Dockerd {
     /// # Errors
     /// If there is no `dockerd`, this is not root, or it does not come up.
     pub fn start(parent: &Path) -> Result<Self, Failure> {
+        Self::start_on(parent, Disk::Host)
+    }
+
+    /// The same with its data on this disk.
+    ///
+    /// # Errors
+    /// As [`Dockerd::start`].
+    pub fn start_on(parent: &Path, disk: Disk) -> Result<Self, Failure> {
         if !crate::stage::is_root() {
             return Err("only root can start a container engine".to_owned());
         }
@@ -81,9 +106,16 @@ impl Dockerd {
             } },
         });
         fs::write(dir.join("daemon.json"), config.to_string()).map_err(told)?;
-        let mut keeper = Command::new("/bin/sh")
-            .args(["-c", KEEPER, "keeper"])
+        let (around, size) = match disk {
+            Disk::Host => ("env", String::new()),
+            Disk::Small { mib } => ("unshare -m", format!("{mib}m")),
+        };
+        let mut words = around.split(' ');
+        let mut keeper = Command::new(words.next().unwrap_or_default())
+            .args(words)
+            .args(["/bin/sh", "-c", KEEPER, "keeper"])
             .arg(&dir)
+            .arg(size)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

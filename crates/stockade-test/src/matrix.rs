@@ -323,6 +323,8 @@ fn compare(matrix: &Matrix, columns: &[&Column], cells: &Cells) -> Result<(), Fa
             let tried = columns.iter().any(|tried| tried.backend == column.backend);
             let now = if tried {
                 cells.get(&key).copied().unwrap_or("–")
+            } else if before.is_empty() {
+                "–"
             } else {
                 before
             };

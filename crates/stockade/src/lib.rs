@@ -23,6 +23,8 @@ mod files;
 #[cfg(target_os = "linux")]
 mod from_policy;
 #[cfg(target_os = "linux")]
+pub mod front;
+#[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
 mod lower;

@@ -150,6 +150,9 @@ pub enum PlanError {
     /// The network rules can't be enforced.
     #[error("a list of allowed hosts can't be enforced without a network namespace")]
     Allowlist,
+    /// The backend has nobody who answers in the sandbox's network.
+    #[error("the backend `{0}` can neither let single hosts through nor forward ports")]
+    Filtered(Backend),
     /// A single port can't be forwarded.
     #[error("port {0} can't be forwarded without a network namespace")]
     Port(u16),
@@ -213,6 +216,10 @@ impl PlanError {
             Self::Allowlist | Self::Port(_) => {
                 "--net off cuts the network, --net open leaves it unfiltered".into()
             }
+            Self::Filtered(backend) => format!(
+                "leave out the backend `{backend}` and its level: `native` can; or --net off, or \
+                 --net open"
+            ),
             Self::HiddenCwd(path) => format!("--read {path}"),
             Self::MissingCwd(_) => "enter another directory, or name one with --cwd".into(),
             Self::Device(_) => "check the path".into(),

@@ -42,6 +42,12 @@ pub(crate) fn bwrap() -> Support {
     tools::bwrap().support
 }
 
+/// Whether nsjail confines a command here.
+#[cfg(target_os = "linux")]
+pub(crate) fn nsjail() -> Support {
+    tools::nsjail().support
+}
+
 /// Whether gVisor confines a command here.
 #[cfg(target_os = "linux")]
 pub(crate) fn runsc() -> Support {

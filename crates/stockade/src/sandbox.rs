@@ -447,13 +447,18 @@ impl Child {
 impl Finished {
     /// The code that a shell would give: the command's own, or 128 and the signal's number.
     pub fn status_code(&self) -> i32 {
-        let Some(status) = self.status else {
-            return KILLED;
-        };
-        status
-            .code()
-            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+        shell_code(self.status)
     }
+}
+
+/// The code that a shell would give.
+pub(crate) fn shell_code(status: Option<ExitStatus>) -> i32 {
+    let Some(status) = status else {
+        return KILLED;
+    };
+    status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
 /// 128 + SIGKILL.

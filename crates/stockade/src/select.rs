@@ -201,3 +201,6 @@ impl fmt::Display for SandboxSelection {
         write!(f, "{}: {}", self.backend, self.reason)
     }
 }
+
+#[cfg(test)]
+mod tests;

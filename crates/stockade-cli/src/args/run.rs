@@ -24,6 +24,10 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
 
+    /// Run in a container of this image, with its files in place of the host's
+    #[arg(long, value_name = "NAME", help_heading = "Isolation")]
+    pub(crate) image: Option<String>,
+
     /// Write to a copy-on-write view; the tree itself stays as it is
     #[arg(
         long,

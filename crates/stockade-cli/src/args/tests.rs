@@ -41,6 +41,7 @@ const RUN_FLAGS: &[&str] = &[
     "--timeout",
     "--level",
     "--backend",
+    "--image",
     "--require",
     "--best-effort",
     "--seccomp",

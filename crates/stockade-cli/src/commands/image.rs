@@ -61,6 +61,10 @@ pub(crate) fn run(command: &ImageCommand) -> Result<Exit, Failure> {
                     removed.push(image.name);
                 }
             }
+            if let Ok(state) = state_directory() {
+                let forgotten = DevEnvManager::forget_missing(&engine, &state);
+                forgotten.map_err(|error| Failure::new(Exit::NotSetUp, error))?;
+            }
             match format {
                 Format::Json => output::json(Removed { removed })?,
                 Format::Text => output::text(|out| {

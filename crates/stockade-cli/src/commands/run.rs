@@ -7,7 +7,8 @@ use std::process::Command;
 
 use serde::Serialize;
 use stockade::PolicyVariable;
-use stockade_policy::profile::{Backend, BasePolicy, Level, Profile};
+use stockade_policy::profile::{Backend, BasePolicy, Level, Profile, Sourced};
+use stockade_rules::Origin;
 
 use crate::args::RunArgs;
 use crate::exit::Exit;
@@ -23,6 +24,7 @@ mod inspection;
 mod overlay;
 #[cfg(target_os = "linux")]
 mod plan_text;
+mod seatbelt;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     run_in(args, None)
@@ -31,7 +33,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 /// The same with overlays in this store, instead of the user's own.
 pub(crate) fn run_in(args: &RunArgs, store: Option<&Path>) -> Result<Exit, Failure> {
     let place = Place::enter(args.policy.cwd.as_deref())?;
-    let profile = place.profile(&args.policy)?;
+    let mut profile = place.profile(&args.policy)?;
+    if let Some(image) = &args.image {
+        contain(&mut profile, image)?;
+    }
     let (program, arguments) = args
         .command
         .split_first()
@@ -42,6 +47,9 @@ pub(crate) fn run_in(args: &RunArgs, store: Option<&Path>) -> Result<Exit, Failu
     }
     if profile.base_policy.value == BasePolicy::DangerFullAccess {
         return unconfined(args, program, arguments, &profile);
+    }
+    if named(&profile) == Some(Backend::Seatbelt) {
+        return seatbelt::run(args, &profile);
     }
     #[cfg(target_os = "linux")]
     return confined::run(args, &place, &profile, store);
@@ -56,6 +64,30 @@ pub(crate) fn run_in(args: &RunArgs, store: Option<&Path>) -> Result<Exit, Failu
         ),
     )
     .hint("`--danger-full-access` runs the command without any confinement"))
+}
+
+fn named(profile: &Profile) -> Option<Backend> {
+    profile.backend.as_ref().map(|backend| backend.value)
+}
+
+/// An image means a container, unless what was named is one that can have an image.
+fn contain(profile: &mut Profile, image: &str) -> Result<(), Failure> {
+    let refuse = |what: String| {
+        let text = format!("`--image {image}` needs a container, and {what}");
+        Err(Failure::text(Exit::Usage, text).hint("--backend docker, or --backend gvisor"))
+    };
+    if profile.base_policy.value == BasePolicy::DangerFullAccess {
+        return refuse("`--danger-full-access` is none".to_owned());
+    }
+    match named(profile) {
+        Some(Backend::Docker | Backend::Gvisor) => {}
+        Some(other) => return refuse(format!("the backend `{other}` is none")),
+        None if profile.level.value < Level::Container => {
+            profile.level = Sourced::new(Level::Container, Origin::flag("--image"));
+        }
+        None => {}
+    }
+    Ok(())
 }
 
 /// What the user should know before the command speaks.
@@ -86,6 +118,7 @@ fn unconfined(
         ("--limit", !args.policy.limit.is_empty()),
         ("--require", !args.policy.require.is_empty()),
         ("--overlay", args.overlay.is_some()),
+        ("--image", args.image.is_some()),
         ("--report", args.report.is_some()),
         ("--explain", args.explain),
         ("--inspect", args.inspect),

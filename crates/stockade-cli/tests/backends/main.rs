@@ -93,8 +93,20 @@ fn columns() -> Vec<Column> {
             without: &[],
         },
         Column {
+            backend: "landlock",
+            usable: |_| Ok(()),
+            flags: Vec::new(),
+            without: &[],
+        },
+        Column {
             backend: "bwrap",
-            usable: |_| program("bwrap"),
+            usable: |_| program("bwrap", "--version"),
+            flags: Vec::new(),
+            without: &[],
+        },
+        Column {
+            backend: "nsjail",
+            usable: |_| program("nsjail", "--help"),
             flags: Vec::new(),
             without: &[],
         },
@@ -109,19 +121,19 @@ fn columns() -> Vec<Column> {
         },
         Column {
             backend: "gvisor",
-            usable: |_| program("runsc"),
+            usable: |_| program("runsc", "--version"),
             flags: Vec::new(),
             without: &[],
         },
     ]
 }
 
-/// Whether a program answers when asked for its version.
-fn program(name: &str) -> Result<(), String> {
-    let status = std::process::Command::new(name).arg("--version").output();
+/// Whether a program answers when asked something harmless.
+fn program(name: &str, question: &str) -> Result<(), String> {
+    let status = std::process::Command::new(name).arg(question).output();
     match status {
         Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(format!("`{name} --version` ended with {}", output.status)),
+        Ok(output) => Err(format!("`{name} {question}` ended with {}", output.status)),
         Err(error) => Err(format!("`{name}`: {error}")),
     }
 }

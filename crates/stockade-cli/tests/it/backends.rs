@@ -209,3 +209,70 @@ fn gvisor_leaves_the_callers_streams_their_owner() {
     assert_eq!(fs::read_to_string(&streams[1]).unwrap(), "text\n");
     assert_eq!(streams.each_ref().map(owner), before);
 }
+
+#[test]
+fn seatbelt_is_shown_everywhere_and_run_nowhere_else() {
+    let context = Context::new();
+    let args = ["run", "--backend", "seatbelt", "--dry-run", "--", "true"];
+    let shown = context.stockade(args).ends_with(0);
+    assert!(
+        shown.stdout.starts_with("(version 1)\n(deny default)\n"),
+        "{shown:#?}"
+    );
+    let project = context.project();
+    // macOS has its /tmp in /private.
+    let grant = "(allow file-write* (subpath \"/private";
+    let grant = format!("{grant}{}\"))", project.display());
+    assert!(shown.stdout.contains(&grant), "{shown:#?}");
+    assert!(!shown.stdout.contains("(allow network*"), "{shown:#?}");
+    let open = ["run", "--backend", "seatbelt", "--net", "open"];
+    let open = open
+        .into_iter()
+        .chain(["--dry-run", "--json", "--", "true"]);
+    let document = context.stockade(open).json();
+    assert_eq!(document["backend"], "seatbelt");
+    assert!(document["profile"].as_str().unwrap().contains("network*"));
+
+    let ran = context
+        .stockade(["run", "--backend", "seatbelt", "--", "touch", "ran"])
+        .ends_with(125);
+    assert!(ran.stderr.contains("this is not macOS"), "{ran:#?}");
+    let listed = ["run", "--backend", "seatbelt", "--allow", "example.com"];
+    let listed = listed.into_iter().chain(["--dry-run", "--", "true"]);
+    context.stockade(listed).ends_with(125);
+    assert!(!project.join("ran").exists());
+}
+
+#[test]
+fn an_image_means_a_container() {
+    let context = Context::new();
+    for flags in [
+        &["--backend", "native"][..],
+        &["--backend", "bwrap"],
+        &["--danger-full-access"],
+    ] {
+        let args = ["run", "--image", "stockade/host:latest"].into_iter();
+        let args = args.chain(flags.iter().copied());
+        let ran = context
+            .stockade(args.chain(["--", "touch", "ran"]))
+            .ends_with(2);
+        assert!(ran.stderr.contains("container"), "{ran:#?}");
+        assert!(!context.project().join("ran").exists());
+    }
+    let args = ["run", "--image", "x", "--dry-run", "--json", "--", "true"];
+    let plan = context.stockade(args).json();
+    assert_eq!(plan["backend"], "docker");
+    assert_eq!(plan["carrier"]["engine"]["create"]["Image"], "x");
+}
+
+#[test]
+fn a_list_of_hosts_is_for_those_who_can_filter() {
+    let context = Context::new();
+    for backend in ["bwrap", "docker", "gvisor"] {
+        let args = ["run", "--backend", backend, "--allow", "example.com"];
+        let args = args.into_iter().chain(["--", "touch", "ran"]);
+        let ran = context.stockade(args).ends_with(125);
+        assert!(ran.stderr.contains(backend), "{ran:#?}");
+        assert!(!context.project().join("ran").exists());
+    }
+}

@@ -12,6 +12,7 @@ mod context;
 mod crowd;
 mod doctor;
 mod explain;
+mod front;
 mod inspect;
 mod network;
 mod policy;

@@ -124,8 +124,3 @@ fn with_an_image_only_the_project_is_the_hosts() {
     assert!(at(&mounts, &here).is_some());
     assert!(at(&mounts, &format!("{here}/.git/hooks")).is_some());
 }
-
-#[test]
-fn odd_names_in_the_mount_table_are_read() {
-    assert_eq!(unescaped("/a\\040b\\134c"), "/a b\\c");
-}

@@ -3,6 +3,7 @@
 
 use stockade_linux::seccomp::{FilterSpec, ProfileOptions};
 use stockade_policy::profile::{Backend as Name, Profile};
+use stockade_rules::AbsPath;
 
 use super::{lookup, program};
 use crate::lower;
@@ -42,4 +43,10 @@ fn filter(profile: &Profile) -> Result<FilterSpec, PlanError> {
 /// If the view of the plan does not show it, or nobody may execute it.
 pub fn find_command(plan: &ExecPlan) -> Result<(), stockade_linux::SpawnError> {
     lookup::find_command(&plan.linux).map(drop)
+}
+
+/// The mount points strictly below a path, in order: what makes a mount read-only does not make
+/// those below it so.
+pub fn mounts_below(path: &AbsPath) -> Vec<AbsPath> {
+    lookup::mounts_below(path)
 }

@@ -1,6 +1,7 @@
 //! What a plan's view shows of the host, asked before a program builds it: whether the command is
 //! there, and whether something hidden is a directory.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -110,4 +111,53 @@ fn candidates(plan: &LinuxPlan) -> Vec<PathBuf> {
 /// Whether something is a directory, for views that differ.
 pub(super) fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// The mount points strictly below a path.
+pub(super) fn mounts_below(path: &AbsPath) -> Vec<AbsPath> {
+    let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    mount_points(&table)
+        .filter(|point| point.is_within(path) && point != path)
+        .collect()
+}
+
+/// The mount points of a mount table, in order and each once.
+fn mount_points(table: &[u8]) -> impl Iterator<Item = AbsPath> {
+    let lines = table.split(|byte| *byte == b'\n');
+    let points = lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    let paths = points.filter_map(|point| AbsPath::new(OsStr::from_bytes(&unescaped(point))).ok());
+    let sorted: BTreeSet<AbsPath> = paths.collect();
+    sorted.into_iter()
+}
+
+/// Blanks, tabs, line breaks and backslashes are octal there (`proc_pid_mountinfo(5)`).
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, others)) = rest.split_first() {
+        let octal = others.get(..3).filter(|_| *first == b'\\');
+        let digits = octal.and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        out.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &others[3..] } else { others };
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_are_bytes_in_octal() {
+        let table = b"23 1 0:21 / /b rw - tmpfs tmpfs rw\n\
+            24 1 0:22 / /a\\040\\134\\012c rw shared:1 - tmpfs tmpfs rw\n\
+            25 1 0:22 / /b rw - ext4 /dev/sda rw\n\
+            odd\n26 1 0:22 / /\\ rw - x y z\n";
+        let found: Vec<_> = mount_points(table).collect();
+        let expected = ["/a \\\nc", "/b", "/\\"].map(|path| AbsPath::new(path).unwrap());
+        let mut expected = expected.to_vec();
+        expected.sort();
+        assert_eq!(found, expected);
+    }
 }

@@ -16,6 +16,7 @@ mod external;
 pub mod foundation;
 mod gvisor;
 mod lookup;
+mod nsjail;
 mod program;
 
 use std::fmt;
@@ -38,6 +39,7 @@ pub use bwrap::Bwrap;
 pub use engine::Engine;
 pub use external::External;
 pub use gvisor::Gvisor;
+pub use nsjail::Nsjail;
 
 /// Something that can build a sandbox.
 pub trait Backend: fmt::Debug + Send + Sync {
@@ -140,9 +142,15 @@ impl Backends {
             Arc::new(Engine::native()),
             Arc::new(Engine::landlock()),
             Arc::new(Bwrap::new()),
+            Arc::new(Nsjail::new()),
             Arc::new(Gvisor::new()),
             Arc::new(External),
         ])
+    }
+
+    /// None; those to choose from are to be added.
+    pub fn empty() -> Self {
+        Self(Vec::new())
     }
 
     /// The same and one more.
@@ -187,7 +195,7 @@ impl Backends {
             let mut plan = self.plan_by_name(name, profile, spec)?;
             if plan.network.is_some() {
                 // Only the helper makes sockets in the sandbox's network.
-                return Err(PlanError::Allowlist);
+                return Err(PlanError::Filtered(name));
             }
             lower::check(profile, Weaker::Chosen, &plan.enforcement)?;
             let gaps = tier::shortfall(&plan);

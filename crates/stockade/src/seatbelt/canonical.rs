@@ -1,7 +1,7 @@
 //! The paths that macOS really has. The kernel compares with the path of the file that was
 //! reached, links followed, so a rule about `/tmp` would never match.
 
-use stockade_rules::AbsPath;
+use stockade_rules::{AbsPath, PathGlob};
 
 /// Links at the top of every macOS system.
 const LINKS: &[(&str, &str)] = &[
@@ -20,4 +20,15 @@ pub(super) fn canonical(path: &AbsPath) -> AbsPath {
         }
     }
     path.clone()
+}
+
+/// The same for a pattern whose first names are plain.
+pub(super) fn canonical_glob(glob: &PathGlob) -> PathGlob {
+    let start = glob.literal_prefix();
+    let moved = LINKS.iter().find_map(|(link, target)| {
+        start.as_path().strip_prefix(link).ok()?;
+        let rest = glob.as_str().strip_prefix(link)?;
+        PathGlob::new(&format!("{target}{rest}"), &AbsPath::root()).ok()
+    });
+    moved.unwrap_or_else(|| glob.clone())
 }

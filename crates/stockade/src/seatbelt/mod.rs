@@ -14,6 +14,7 @@ mod canonical;
 mod profile;
 mod statement;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -167,6 +168,17 @@ pub fn seatbelt_available() -> bool {
 /// # Errors
 /// If this is not macOS, `sandbox-exec` does not work, or the policy can't be said.
 pub fn run_seatbelted(command: &str, policy: &SeatbeltPolicy) -> Result<Command, SeatbeltError> {
+    seatbelt_command(&["/bin/bash".into(), "-c".into(), command.into()], policy)
+}
+
+/// The same for a program and its arguments.
+///
+/// # Errors
+/// If this is not macOS, `sandbox-exec` does not work, or the policy can't be said.
+pub fn seatbelt_command(
+    argv: &[OsString],
+    policy: &SeatbeltPolicy,
+) -> Result<Command, SeatbeltError> {
     let profile = generate_seatbelt_profile(policy)?;
     if !seatbelt_available() {
         let reason = if cfg!(target_os = "macos") {
@@ -178,7 +190,8 @@ pub fn run_seatbelted(command: &str, policy: &SeatbeltPolicy) -> Result<Command,
     }
     let mut wrapped = Command::new(SANDBOX_EXEC);
     wrapped
-        .args(["-p", &profile, "--", "/bin/bash", "-c", command])
+        .args(["-p", &profile, "--"])
+        .args(argv)
         .env_clear()
         .envs(EnvRequest::new().build(std::env::vars_os()).env);
     Ok(wrapped)

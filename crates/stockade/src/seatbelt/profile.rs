@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 use stockade_rules::{AbsPath, Kind, PathGlob, PathRule, Pattern, Rank};
 
-use super::canonical::canonical;
+use super::canonical::{canonical, canonical_glob};
 use super::statement::{Filter, Statement, quoted, regex, text};
 use super::{SeatbeltError, SeatbeltNetwork, SeatbeltPolicy};
 
@@ -83,11 +83,11 @@ fn statements(policy: &SeatbeltPolicy, kind: Kind) -> Result<Vec<Statement>, Sea
         Some(Spoken { rule, allows })
     });
     let mut subtrees: Vec<(AbsPath, Rank, bool)> = Vec::new();
-    let mut globs: Vec<(&PathGlob, Rank, bool)> = Vec::new();
+    let mut globs: Vec<(PathGlob, Rank, bool)> = Vec::new();
     for Spoken { rule, allows } in spoken {
         match &rule.pattern {
             Pattern::Subtree(path) => subtrees.push((canonical(path), rule.rank, allows)),
-            Pattern::Glob(glob) => globs.push((glob, rule.rank, allows)),
+            Pattern::Glob(glob) => globs.push((canonical_glob(glob), rule.rank, allows)),
         }
     }
     // Permissions first, so that denials come last.
@@ -137,7 +137,7 @@ fn statements(policy: &SeatbeltPolicy, kind: Kind) -> Result<Vec<Statement>, Sea
 }
 
 fn write_globs(
-    globs: &[&(&PathGlob, Rank, bool)],
+    globs: &[&(PathGlob, Rank, bool)],
     dir: &AbsPath,
     operations: &'static str,
     out: &mut Vec<Statement>,

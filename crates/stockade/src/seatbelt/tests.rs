@@ -86,6 +86,23 @@ fn links_of_the_system_are_followed() {
     assert!(!it.allows("file-read-data", "/private/var/db/y"));
 }
 
+/// A project below `/tmp` keeps its protected names: the grant and the patterns must speak of the
+/// same path.
+#[test]
+fn links_of_the_system_are_followed_in_patterns_too() {
+    let it = evaluator(vec![
+        rule(Access::Write, "/tmp/p"),
+        rule(Access::DenyWrite, "/tmp/p/**/.git/hooks"),
+        rule(Access::Deny, "/var/*/secret"),
+    ]);
+    assert!(it.allows("file-write-data", "/private/tmp/p/src/x"));
+    for name in [".git/hooks/pre-commit", "a/b/.git/hooks"] {
+        let name = format!("/private/tmp/p/{name}");
+        assert!(!it.allows("file-write-data", &name), "{name}");
+    }
+    assert!(!it.allows("file-read-data", "/private/var/db/secret"));
+}
+
 #[test]
 fn what_is_above_a_denied_path_can_t_be_renamed() {
     let it = evaluator(vec![

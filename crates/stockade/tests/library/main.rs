@@ -14,6 +14,7 @@ mod child;
 mod confine;
 mod debug;
 mod examples;
+mod front;
 mod need;
 mod parent;
 
@@ -38,11 +39,12 @@ fn main() -> ExitCode {
     if let Some(code) = child::dispatch() {
         return code;
     }
-    let groups: [(&str, &[Need], &[Test]); 5] = [
+    let groups: [(&str, &[Need], &[Test]); 6] = [
         ("builder", &[Need::Userns], builder::TESTS),
         ("confine", &[Need::Landlock, Need::Userns], confine::TESTS),
         ("debug", &[Need::Landlock, Need::Userns], debug::TESTS),
         ("examples", &[Need::Landlock, Need::Userns], examples::TESTS),
+        ("front", &[Need::Landlock, Need::Userns], front::TESTS),
         ("parent", &[], parent::TESTS),
     ];
     let machine = need::Machine::look();

@@ -23,7 +23,7 @@ pub(super) struct LevelRow {
 
 /// For a command that may write the current directory and nothing else.
 pub(super) fn table(helper: &Path) -> Vec<LevelRow> {
-    let backends = backends();
+    let backends = backends(None);
     let profile = std::env::current_dir()
         .ok()
         .and_then(|here| Surroundings::from_env(&here).ok())

@@ -39,7 +39,7 @@ pub(super) fn run(
         terminal: interactive,
         explain: args.explain,
     };
-    let backends = backends();
+    let backends = backends(args.image.as_deref());
     let mut plan = backends.plan(profile, &spec).map_err(plan_failure)?;
     let overlay = match &args.overlay {
         Some(name) => Some(overlay::enter(name.as_deref(), place, store, &mut plan)?),

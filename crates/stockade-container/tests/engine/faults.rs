@@ -1,0 +1,126 @@
+//! What goes wrong while something runs or is built: a clear error, and nothing left over.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use stockade::backend::Backends;
+use stockade::{Child, Ending, RunError, Sandbox, Stdio};
+use stockade_container::{ContainerError, DockerBackend, Images};
+use stockade_policy::Surroundings;
+use stockade_policy::profile::{Backend, Flags, Sources};
+use stockade_test::dockerd::Disk;
+
+use crate::scene::{IMAGE, Scene, scene, scene_on};
+
+/// A command in a container of `run --backend docker`, which has begun.
+fn begun(scene: &Scene, script: &str) -> Child {
+    let around = Surroundings::from_env(&scene.project()).unwrap();
+    let flags = Flags {
+        backend: Some(Backend::Docker),
+        ..Flags::default()
+    };
+    let sources = Sources {
+        flags,
+        ..Sources::new(around)
+    };
+    let profile = stockade::Files::load(&sources).unwrap();
+    let docker = DockerBackend::docker().at(scene.engine.socket());
+    let sandbox = Sandbox::new(profile, "/nonexistent");
+    let sandbox = sandbox.with_backends(Backends::empty().with(docker));
+    let script = format!("echo begun; {script}");
+    let command = sandbox.command("sh").args(["-c", &script]);
+    let command = command.stdin(Stdio::Null).stdout(Stdio::Piped);
+    let mut child = command.spawn().unwrap();
+    let mut said = [0; 6];
+    let stdout = child.stdout.as_mut().unwrap();
+    stdout.read_exact(&mut said).unwrap();
+    assert_eq!(&said, b"begun\n");
+    child
+}
+
+#[test]
+fn a_run_ends_whatever_becomes_of_its_container() {
+    let Some(scene) = scene("a_run_ends_whatever_becomes_of_its_container") else {
+        return;
+    };
+    // As it should be, with what it used.
+    let finished = begun(
+        &scene,
+        "i=0; while test $i -lt 300000; do i=$((i + 1)); done; exit 5",
+    )
+    .wait()
+    .unwrap();
+    assert_eq!(finished.report.ending, Ending::Exited(5));
+    let usage = finished.report.usage;
+    assert!(usage.wall_micros > 0, "{usage:?}");
+    assert!(
+        usage.cpu_micros > 0 && usage.peak_memory_kib > 0,
+        "{usage:?}"
+    );
+    assert_eq!(scene.containers(), 0);
+
+    // Taken away behind our back.
+    let before = Instant::now();
+    let mut child = begun(&scene, "sleep 100");
+    let [name] = &scene.names()[..] else {
+        panic!("{:?}", scene.names());
+    };
+    scene.take_away(name);
+    match child.wait() {
+        Ok(finished) => assert_eq!(finished.report.ending, Ending::Exited(137)),
+        Err(RunError::Backend { backend, .. }) => assert_eq!(backend, Backend::Docker),
+        Err(other) => panic!("{other:?}"),
+    }
+    assert!(before.elapsed() < Duration::from_secs(60));
+    assert_eq!(scene.containers(), 0);
+
+    // The engine itself dies.
+    let mut child = begun(&scene, "sleep 100");
+    scene.kill_engine();
+    match child.wait() {
+        Err(RunError::Backend { backend, reason }) => {
+            assert_eq!(backend, Backend::Docker);
+            assert!(reason.contains("went away"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(before.elapsed() < Duration::from_secs(120));
+    let docker = DockerBackend::docker().at(scene.engine.socket());
+    let refused = stockade::backend::Backend::probe(&docker, "/nonexistent".as_ref());
+    assert!(!refused.is_usable(), "{refused:?}");
+}
+
+#[test]
+fn a_disk_that_is_full_fails_the_build_alone() {
+    let test = "a_disk_that_is_full_fails_the_build_alone";
+    let Some(scene) = scene_on(test, Disk::Small { mib: 160 }) else {
+        return;
+    };
+    let mut sandbox = scene.sandbox();
+    sandbox.start().unwrap();
+    let serving = sandbox.container_id().unwrap().to_owned();
+    let images = Images::new(sandbox.engine()).list().unwrap();
+
+    // More than there is, and nothing that could be stored in less.
+    let mut big = File::create(scene.project().join("big")).unwrap();
+    let noise = File::open("/dev/urandom").unwrap();
+    std::io::copy(&mut noise.take(200 << 20), &mut big).unwrap();
+    let failed = sandbox.build_from_dockerfile(&format!("FROM {IMAGE}\nCOPY big /big\n"));
+    let Err(ContainerError::Build(reason)) = failed else {
+        panic!("{failed:?}");
+    };
+    assert!(reason.contains("no space left on device"), "{reason}");
+
+    // The old container serves on, and nothing is left over.
+    assert_eq!(sandbox.image(), IMAGE);
+    assert_eq!(sandbox.container_id(), Some(serving.as_str()));
+    assert!(sandbox.running().unwrap());
+    assert_eq!(sandbox.exec("echo here", None).unwrap().stdout, b"here\n");
+    assert_eq!(scene.names(), [serving]);
+    assert_eq!(Images::new(sandbox.engine()).list().unwrap(), images);
+    fs::remove_file(scene.project().join("big")).unwrap();
+    let small = sandbox.build_from_dockerfile(&format!("FROM {IMAGE}\nENV X=1\n"));
+    sandbox.stop().unwrap();
+    assert!(small.is_ok(), "there is room again: {small:?}");
+}
