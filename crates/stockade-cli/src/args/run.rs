@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{OutputArgs, PolicyArgs};
+use super::{OutputArgs, PolicyArgs, UpstreamArgs};
 
 /// Run a command confined by a policy
 #[derive(Clone, Debug, Default, Args)]
@@ -23,6 +23,9 @@ Examples:
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
+
+    #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
 
     /// Write to a copy-on-write view; the tree itself stays as it is
     #[arg(
