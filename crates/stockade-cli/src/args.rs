@@ -1,6 +1,7 @@
 //! Exactly what was typed. Nothing here touches the file system, the environment or the kernel:
 //! [`crate::resolve`] does that, so that every flag can be tested as a pure function of argv.
 
+mod hosts;
 #[cfg(target_os = "linux")]
 mod image;
 mod policy;
@@ -20,6 +21,7 @@ use clap::{Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use crate::commands::inspect::InspectArgs;
+pub(crate) use hosts::{HostArgs, UpstreamArgs};
 #[cfg(target_os = "linux")]
 pub(crate) use image::{ImageArgs, ImageBuildArgs, ImageCommand};
 pub(crate) use policy::PolicyArgs;

@@ -70,6 +70,17 @@ pub(crate) async fn look(
 
 const HANDSHAKE: u8 = 22;
 
+/// What it is by the bytes that are there; what is not finished is what it began as.
+#[cfg(target_os = "linux")]
+pub(crate) fn guess(bytes: &[u8]) -> First {
+    match (classify(bytes), bytes.first()) {
+        (Some(first), _) => first,
+        (None, None) => First::Other,
+        (None, Some(&HANDSHAKE)) => First::Tls(None),
+        (None, Some(_)) => First::Http,
+    }
+}
+
 /// None if more bytes are needed.
 fn classify(bytes: &[u8]) -> Option<First> {
     match bytes {

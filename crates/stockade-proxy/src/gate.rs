@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use crate::config::ProxyLimits;
 use crate::dial::{self, Server};
+use crate::ending::Ending;
 use crate::error::Unreachable;
 use crate::ledger::{Ask, Ledger, Protocol, Session};
 use crate::upstream::Upstream;
@@ -24,6 +25,7 @@ pub(crate) struct Gate {
     pub(crate) limits: ProxyLimits,
     pub(crate) upstream: Option<Upstream>,
     pub(crate) ledger: Arc<Ledger>,
+    pub(crate) ending: Ending,
 }
 
 /// Where a client wants to go.

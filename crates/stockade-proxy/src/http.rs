@@ -6,6 +6,8 @@
 
 mod body;
 mod forward;
+#[cfg(target_os = "linux")]
+mod refuse;
 mod reply;
 
 use std::convert::Infallible;
@@ -21,6 +23,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use stockade_policy::host::Host;
 
 use self::forward::Link;
+#[cfg(target_os = "linux")]
+pub(crate) use self::refuse::refuse;
 use self::reply::Reply;
 use crate::dial::Server;
 use crate::gate::{Denial, Gate, Opening, Refusal, Target};

@@ -266,12 +266,17 @@ impl Ledger {
             .collect()
     }
 
+    /// Bytes in both directions since the start.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn stats(&self) -> ProxyStats {
         let state = self.state();
         ProxyStats {
             allowed_requests: state.allowed,
             blocked_requests: state.blocked,
-            total_bytes: self.bytes.load(Ordering::Relaxed),
+            total_bytes: self.bytes(),
             unique_hosts: state.hosts.clone(),
         }
     }

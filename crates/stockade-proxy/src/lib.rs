@@ -18,6 +18,7 @@ mod config;
 mod development;
 mod dial;
 mod dns;
+mod ending;
 mod error;
 mod first_bytes;
 mod gate;

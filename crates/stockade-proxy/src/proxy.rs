@@ -12,6 +12,7 @@ use stockade_policy::host::{Host, NetDecision};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::config::{ConfigError, ProxyConfig};
+use crate::ending::Ending;
 use crate::gate::Gate;
 use crate::ledger::{Ledger, ProxyLogEntry, ProxyStats, Traffic};
 use crate::server;
@@ -102,6 +103,7 @@ impl NetworkProxy {
             limits: config.limits,
             upstream: config.upstream,
             ledger: Arc::new(Ledger::new(capacity, file)),
+            ending: Ending::NEVER,
         };
         Ok(Self {
             gate: Arc::new(gate),
@@ -137,7 +139,8 @@ impl NetworkProxy {
             .spawn(move || {
                 runtime.block_on(async {
                     let places = Arc::new(Semaphore::new(gate.limits.connections));
-                    let accept = server::accept(listener, places, |stream, permit| {
+                    let ending = Ending::NEVER;
+                    let accept = server::accept(listener, places, ending, |stream, permit| {
                         server::serve(Arc::clone(&gate), stream, permit)
                     });
                     tokio::select! {

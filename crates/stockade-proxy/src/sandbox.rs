@@ -4,6 +4,7 @@
 //! A client inside that knows of no proxy asks the resolver for a name, gets an address that
 //! stands for it, connects, and meets the proxy, which knows by the address what was meant.
 
+mod drain;
 mod forward;
 mod names;
 mod stub;
@@ -15,16 +16,17 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use stockade::network::{NetworkGuard, NetworkOrder, NetworkRecord, NetworkService, SocketRole};
 use stockade_policy::host::{Egress, EgressMode};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 use self::forward::Connector;
 use self::names::Names;
 use crate::config::ProxyLimits;
+use crate::ending::End;
 use crate::gate::Gate;
 use crate::ledger::{Ledger, Traffic};
 use crate::proxy::event_loop;
@@ -49,8 +51,8 @@ pub struct SandboxProxy {
 /// A sandbox's proxy at work.
 #[derive(Debug)]
 struct Serving {
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    end: End,
+    thread: Option<std::thread::JoinHandle<()>>,
     ledger: Arc<Ledger>,
     names: Arc<Names>,
 }
@@ -67,6 +69,7 @@ impl NetworkService for SandboxProxy {
         });
         let ledger = Arc::new(Ledger::new(0, file.transpose()?));
         let names = Arc::new(Names::default());
+        let (end, ending) = End::new();
         let gate = Arc::new(Gate {
             egress: Egress {
                 mode: EgressMode::Allowlist,
@@ -75,28 +78,30 @@ impl NetworkService for SandboxProxy {
             limits: self.limits,
             upstream: self.upstream.clone(),
             ledger: Arc::clone(&ledger),
+            ending: ending.clone(),
         });
         let exposed = forward::listen(&order.expose)?;
         let runtime = event_loop()?;
-        let (stop, stopped) = oneshot::channel();
         let work = Work {
             gate,
             names: Arc::clone(&names),
             places: Arc::new(Semaphore::new(self.limits.connections)),
         };
-        {
+        let accepting = {
             let _entered = runtime.enter();
-            work.begin(order, sockets, exposed)?;
-        }
+            work.begin(order, sockets, exposed)?
+        };
         let thread = std::thread::Builder::new()
             .name("stockade-proxy".to_owned())
             .spawn(move || {
-                // An end is an end, whether it was said or the guard is gone.
-                let _ = runtime.block_on(stopped);
+                runtime.block_on(async {
+                    ending.come().await;
+                    drain::passed_on(&work, accepting).await;
+                });
                 runtime.shutdown_background();
             })?;
         Ok(Box::new(Serving {
-            stop: Some(stop),
+            end,
             thread: Some(thread),
             ledger,
             names,
@@ -112,19 +117,21 @@ struct Work {
 }
 
 impl Work {
-    /// Starts a task for each socket. They run when the event loop does.
+    /// Starts a task for each socket, which run when the event loop does. Those that accept
+    /// connections end with the sandbox.
     fn begin(
         &self,
         order: &NetworkOrder,
         sockets: Vec<OwnedFd>,
         exposed: Vec<(u16, std::net::TcpListener)>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Vec<JoinHandle<()>>> {
+        let mut accepting = Vec::new();
         let mut connector = None;
         for (role, socket) in order.roles.iter().zip(sockets) {
             if *role == SocketRole::Connector {
                 connector = Some(Arc::new(Connector::new(socket)?));
             } else {
-                self.answer(*role, socket)?;
+                accepting.extend(self.answer(*role, socket)?);
             }
         }
         for (port, listener) in exposed {
@@ -132,57 +139,63 @@ impl Work {
                 continue;
             };
             let listener = TcpListener::from_std(listener)?;
-            tokio::spawn(server::accept(
+            accepting.push(tokio::spawn(server::accept(
                 listener,
                 Arc::clone(&self.places),
+                self.gate.ending.clone(),
                 move |stream, permit| {
                     let (gate, connector) = (Arc::clone(&gate), Arc::clone(&connector));
                     forward::inwards(gate, connector, port, stream, permit)
                 },
-            ));
+            )));
         }
-        Ok(())
+        Ok(accepting)
     }
 
-    fn answer(&self, role: SocketRole, socket: OwnedFd) -> io::Result<()> {
+    fn answer(&self, role: SocketRole, socket: OwnedFd) -> io::Result<Option<JoinHandle<()>>> {
         let gate = Arc::clone(&self.gate);
         let names = Arc::clone(&self.names);
         let places = Arc::clone(&self.places);
+        let ending = self.gate.ending.clone();
         let listener = |socket| TcpListener::from_std(std::net::TcpListener::from(socket));
         match role {
             SocketRole::Proxy => {
-                let accept = server::accept(listener(socket)?, places, move |stream, permit| {
-                    server::serve(Arc::clone(&gate), stream, permit)
-                });
-                tokio::spawn(accept);
+                let accept =
+                    server::accept(listener(socket)?, places, ending, move |stream, permit| {
+                        server::serve(Arc::clone(&gate), stream, permit)
+                    });
+                Ok(Some(tokio::spawn(accept)))
             }
             SocketRole::Port(_) => {
-                let accept = server::accept(listener(socket)?, places, move |stream, permit| {
-                    let (gate, names) = (Arc::clone(&gate), Arc::clone(&names));
-                    transparent::serve(gate, names, stream, permit)
-                });
-                tokio::spawn(accept);
+                let accept =
+                    server::accept(listener(socket)?, places, ending, move |stream, permit| {
+                        let (gate, names) = (Arc::clone(&gate), Arc::clone(&names));
+                        transparent::serve(gate, names, stream, permit)
+                    });
+                Ok(Some(tokio::spawn(accept)))
             }
             SocketRole::HostPort(port) => {
-                let accept = server::accept(listener(socket)?, places, move |stream, permit| {
-                    forward::outwards(Arc::clone(&gate), port, stream, permit)
-                });
-                tokio::spawn(accept);
+                let accept =
+                    server::accept(listener(socket)?, places, ending, move |stream, permit| {
+                        forward::outwards(Arc::clone(&gate), port, stream, permit)
+                    });
+                Ok(Some(tokio::spawn(accept)))
             }
             SocketRole::Resolver => {
                 let socket = tokio::net::UdpSocket::from_std(socket.into())?;
                 tokio::spawn(stub::serve(gate, names, socket));
+                Ok(None)
             }
             SocketRole::ResolverStream => {
-                let accept = server::accept(listener(socket)?, places, move |stream, permit| {
-                    let (gate, names) = (Arc::clone(&gate), Arc::clone(&names));
-                    stub::serve_stream(gate, names, stream, permit)
-                });
-                tokio::spawn(accept);
+                let accept =
+                    server::accept(listener(socket)?, places, ending, move |stream, permit| {
+                        let (gate, names) = (Arc::clone(&gate), Arc::clone(&names));
+                        stub::serve_stream(gate, names, stream, permit)
+                    });
+                Ok(Some(tokio::spawn(accept)))
             }
-            _ => return Err(io::Error::other("a socket has a role that nobody knows")),
+            _ => Err(io::Error::other("a socket has a role that nobody knows")),
         }
-        Ok(())
     }
 }
 
@@ -199,7 +212,7 @@ impl NetworkGuard for Serving {
 
 impl Serving {
     fn end(&mut self) {
-        drop(self.stop.take());
+        self.end.say();
         if let Some(thread) = self.thread.take() {
             // It panicked, which has been said already.
             let _ = thread.join();

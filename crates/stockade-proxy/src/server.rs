@@ -9,6 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
+use crate::ending::Ending;
 use crate::gate::Gate;
 use crate::http;
 use crate::socks5;
@@ -20,21 +21,42 @@ pub(crate) type Permit = Arc<OwnedSemaphorePermit>;
 /// While there are no descriptors left, trying again at once would only burn time.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Accepts for ever and starts `serve` for each client.
+/// Accepts until the end, and starts `serve` for each client.
 pub(crate) async fn accept<F: Future<Output = ()> + Send + 'static>(
     listener: TcpListener,
     places: Arc<Semaphore>,
+    ending: Ending,
     serve: impl Fn(TcpStream, Permit) -> F,
 ) {
-    loop {
-        let Ok(permit) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                tokio::spawn(serve(stream, Arc::new(permit)));
+    let accept_all = async {
+        loop {
+            let Ok(permit) = Arc::clone(&places).acquire_owned().await else {
+                return;
+            };
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    tokio::spawn(serve(stream, Arc::new(permit)));
+                }
+                Err(_) => sleep(PAUSE).await,
             }
-            Err(_) => sleep(PAUSE).await,
+        }
+    };
+    tokio::select! {
+        () = accept_all => return,
+        () = ending.come() => {}
+    }
+    // Who connected before the end may have said something. The event loop need not have heard of
+    // them yet, so the kernel itself is asked.
+    let Ok(listener) = listener.into_std() else {
+        return;
+    };
+    while let Ok(permit) = Arc::clone(&places).try_acquire_owned()
+        && let Ok((stream, _)) = listener.accept()
+    {
+        if stream.set_nonblocking(true).is_ok()
+            && let Ok(stream) = TcpStream::from_std(stream)
+        {
+            tokio::spawn(serve(stream, Arc::new(permit)));
         }
     }
 }

@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 
 use crate::config::ProxyLimits;
 use crate::dial::Server;
+use crate::ending::Ending;
 use crate::first_bytes::{self, First};
 use crate::gate::{Denial, Gate, Opening, reset};
 use crate::http;
@@ -26,9 +27,9 @@ use crate::patience::while_moving;
 use crate::server::Permit;
 
 #[cfg(not(target_os = "linux"))]
-use self::copy::both_ways;
+use self::copy::{keep_short, one_way};
 #[cfg(target_os = "linux")]
-use self::splice::both_ways;
+use self::splice::{keep_short, one_way};
 
 /// A client, and what was read from it that belongs to the host.
 #[derive(Debug)]
@@ -41,6 +42,32 @@ impl Client {
     pub(crate) fn new(stream: TcpStream, early: Bytes) -> Self {
         let _ = stream.set_nodelay(true);
         Self { stream, early }
+    }
+}
+
+/// Which of both is in the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+/// How long bytes are moved.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) limits: ProxyLimits,
+    pub(crate) ending: Ending,
+    pub(crate) inside: Side,
+}
+
+impl Terms {
+    /// Those of a client inside.
+    pub(crate) fn of(gate: &Gate) -> Self {
+        Self {
+            limits: gate.limits,
+            ending: gate.ending.clone(),
+            inside: Side::Client,
+        }
     }
 }
 
@@ -102,20 +129,24 @@ async fn join(
         return;
     }
     let session = gate.begin(&opening);
-    carry(&gate.limits, &session, client, server).await;
+    carry(&Terms::of(&gate), &session, client, server).await;
     drop(permit);
 }
 
 /// Moves bytes until both sides have ended, or nothing moves any more.
-pub(crate) async fn carry(limits: &ProxyLimits, session: &Session, client: Client, server: Server) {
-    let moved = while_moving(move_bytes(session, client, server), limits.idle, || {
-        session.progress()
-    });
+pub(crate) async fn carry(terms: &Terms, session: &Session, client: Client, server: Server) {
+    let bytes = move_bytes(terms, session, client, server);
+    let moved = while_moving(bytes, terms.limits.idle, || session.progress());
     // However it ends, both sides are closed now, and the session says how much there was.
     let _ = moved.await;
 }
 
-async fn move_bytes(session: &Session, mut client: Client, mut server: Server) -> io::Result<()> {
+async fn move_bytes(
+    terms: &Terms,
+    session: &Session,
+    mut client: Client,
+    mut server: Server,
+) -> io::Result<()> {
     if !client.early.is_empty() {
         server.stream.write_all(&client.early).await?;
         session.sent(client.early.len() as u64);
@@ -126,7 +157,51 @@ async fn move_bytes(session: &Session, mut client: Client, mut server: Server) -
         session.received(server.early.len() as u64);
         server.early = Bytes::new();
     }
-    both_ways(session, client.stream, server.stream).await
+    for (side, stream) in [
+        (Side::Client, &client.stream),
+        (Side::Server, &server.stream),
+    ] {
+        let inside = terms.ending.is_foreseen() && side == terms.inside;
+        if inside || is_near(stream) {
+            keep_short(stream);
+        }
+    }
+    let (from_client, to_client) = client.stream.split();
+    let (from_server, to_server) = server.stream.split();
+    let up = one_way(from_client, to_server, |bytes| session.sent(bytes));
+    let down = one_way(from_server, to_client, |bytes| session.received(bytes));
+    match terms.inside {
+        Side::Client => both_ways(up, down, &terms.ending).await,
+        Side::Server => both_ways(down, up, &terms.ending).await,
+    }
+}
+
+fn is_near(stream: &TcpStream) -> bool {
+    stream
+        .peer_addr()
+        .is_ok_and(|peer| peer.ip().to_canonical().is_loopback())
+}
+
+/// Until both have ended. When the sandbox has, its own side is all that is waited for.
+async fn both_ways(
+    from_inside: impl Future<Output = io::Result<()>>,
+    to_inside: impl Future<Output = io::Result<()>>,
+    ending: &Ending,
+) -> io::Result<()> {
+    tokio::pin!(from_inside, to_inside);
+    tokio::select! {
+        done = &mut to_inside => {
+            done?;
+            from_inside.await
+        }
+        done = &mut from_inside => {
+            done?;
+            tokio::select! {
+                done = to_inside => done,
+                () = ending.come() => Ok(()),
+            }
+        }
+    }
 }
 
 /// What is wrong with the name in TLS, if anything is.
@@ -145,8 +220,9 @@ fn contradiction(opening: &Opening, name: Option<&str>) -> Option<String> {
 }
 
 /// A fatal alert, so that the client says what it is about: `access_denied` (RFC 8446 section 6).
+pub(crate) const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
+
 async fn refuse_tls(mut stream: TcpStream) {
-    const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
     if stream.write_all(&ACCESS_DENIED).await.is_ok() {
         let _ = stream.shutdown().await;
     } else {

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
-use stockade_policy::host::HostPattern;
 use stockade_policy::profile::{
-    Backend, Base, BasePolicy, Clause, Flags, Level, LimitSetting, NetworkMode, Pin, SeccompMode,
+    Backend, Base, BasePolicy, Clause, Flags, Level, LimitSetting, NetworkMode, SeccompMode,
     UnknownWord, parse_duration,
 };
+
+use super::HostArgs;
 
 /// The words of `--net`; the third mode, a list, is what `--allow` makes.
 const NET_WORDS: [&str; 2] = [NetworkMode::Off.as_str(), NetworkMode::Open.as_str()];
@@ -83,32 +84,13 @@ pub(crate) struct PolicyArgs {
         long,
         value_name = "MODE",
         value_parser = words::<NetworkMode>(&NET_WORDS),
-        conflicts_with = "allow",
+        conflicts_with_all = ["allow", "danger_allow"],
         help_heading = "Network"
     )]
     pub(crate) net: Option<NetworkMode>,
 
-    /// Let connections to a host through; ports 443 and 80 unless one is given
-    #[arg(
-        long,
-        value_name = "HOST[:PORT]",
-        value_parser = HostPattern::parse,
-        help_heading = "Network"
-    )]
-    pub(crate) allow: Vec<HostPattern>,
-
-    /// Refuse connections to a host, whatever else allows them
-    #[arg(
-        long,
-        value_name = "HOST[:PORT]",
-        value_parser = HostPattern::parse_block,
-        help_heading = "Network"
-    )]
-    pub(crate) block: Vec<HostPattern>,
-
-    /// Pin a name to an address, which this grants, private or not
-    #[arg(long, value_name = "NAME=IP", help_heading = "Network")]
-    pub(crate) resolve: Vec<Pin>,
+    #[command(flatten)]
+    pub(crate) hosts: HostArgs,
 
     /// Let the command connect to this Unix socket
     #[arg(long, value_name = "PATH", help_heading = "Network")]
@@ -209,9 +191,9 @@ impl PolicyArgs {
             deny_read: self.deny_read.clone(),
             deny_write: self.deny_write.clone(),
             net: self.net,
-            allow: self.allow.clone(),
-            block: self.block.clone(),
-            resolve: self.resolve.clone(),
+            allow: self.hosts.allowed().cloned().collect(),
+            block: self.hosts.block.clone(),
+            resolve: self.hosts.resolve.clone(),
             unix: self.unix.clone(),
             host_port: self.host_port.clone(),
             expose: self.expose.clone(),

@@ -5,11 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use stockade_policy::host::HostPattern;
-use stockade_policy::profile::Pin;
-use stockade_proxy::{ProxyMode, Upstream};
+use stockade_proxy::ProxyMode;
 
-use super::OutputArgs;
+use super::{HostArgs, OutputArgs, UpstreamArgs};
 
 /// Serve a filtering proxy on a loopback port, for programs outside of a sandbox
 ///
@@ -25,36 +23,8 @@ Examples:
 Prints where it listens and the variables that make programs use it, then serves until it gets \
 SIGINT or SIGTERM.")]
 pub(crate) struct ProxyArgs {
-    /// Let connections to a host through; ports 443 and 80 unless one is given
-    #[arg(
-        long,
-        value_name = "HOST[:PORT]",
-        value_parser = HostPattern::parse,
-        help_heading = "Network"
-    )]
-    pub(crate) allow: Vec<HostPattern>,
-
-    /// The same, as wide as `*` or `*.com`
-    #[arg(
-        long,
-        value_name = "HOST[:PORT]",
-        value_parser = HostPattern::danger_parse,
-        help_heading = "Network"
-    )]
-    pub(crate) danger_allow: Vec<HostPattern>,
-
-    /// Refuse connections to a host, whatever else allows them
-    #[arg(
-        long,
-        value_name = "HOST[:PORT]",
-        value_parser = HostPattern::parse_block,
-        help_heading = "Network"
-    )]
-    pub(crate) block: Vec<HostPattern>,
-
-    /// Pin a name to an address, which this grants, private or not
-    #[arg(long, value_name = "NAME=IP", help_heading = "Network")]
-    pub(crate) resolve: Vec<Pin>,
+    #[command(flatten)]
+    pub(crate) hosts: HostArgs,
 
     /// How the lists are read
     #[arg(
@@ -71,18 +41,8 @@ pub(crate) struct ProxyArgs {
     #[arg(long, help_heading = "Network")]
     pub(crate) dev: bool,
 
-    /// Go through another proxy; without the flag, the one in the environment, if there is one
-    #[arg(
-        long,
-        value_name = "URL",
-        value_parser = Upstream::parse,
-        help_heading = "Network"
-    )]
-    pub(crate) upstream: Option<Upstream>,
-
-    /// Go through no other proxy, whatever the environment says
-    #[arg(long, conflicts_with = "upstream", help_heading = "Network")]
-    pub(crate) no_upstream: bool,
+    #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
 
     /// Where to listen; port 0 takes a free one
     #[arg(

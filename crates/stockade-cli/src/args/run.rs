@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{OutputArgs, PolicyArgs};
+use super::{OutputArgs, PolicyArgs, UpstreamArgs};
 
 /// Run a command confined by a policy
 #[derive(Clone, Debug, Default, Args)]
@@ -27,6 +27,9 @@ pub(crate) struct RunArgs {
     /// Run in a container of this image, with its files in place of the host's
     #[arg(long, value_name = "NAME", help_heading = "Isolation")]
     pub(crate) image: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
 
     /// Write to a copy-on-write view; the tree itself stays as it is
     #[arg(

@@ -5,7 +5,7 @@ mod watch;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use stockade_proxy::{NetworkProxy, ProxyConfig, Upstream};
+use stockade_proxy::{NetworkProxy, ProxyConfig};
 
 use crate::args::ProxyArgs;
 use crate::exit::Exit;
@@ -35,25 +35,20 @@ fn config(args: &ProxyArgs) -> Result<ProxyConfig, Failure> {
     } else {
         ProxyConfig::default()
     };
-    let texts = |list: &[stockade_policy::host::HostPattern]| {
-        list.iter().map(ToString::to_string).collect::<Vec<_>>()
-    };
-    config.allowed_domains.extend(texts(&args.allow));
-    config.allowed_domains.extend(texts(&args.danger_allow));
-    config.danger_wide_patterns = !args.danger_allow.is_empty();
-    config.blocked_domains.extend(texts(&args.block));
-    let pins = args.resolve.iter();
+    let hosts = &args.hosts;
+    let allowed = hosts.allowed().map(ToString::to_string);
+    config.allowed_domains.extend(allowed);
+    config.danger_wide_patterns = !hosts.danger_allow.is_empty();
+    let blocked = hosts.block.iter().map(ToString::to_string);
+    config.blocked_domains.extend(blocked);
+    let pins = hosts.resolve.iter();
     config
         .resolve
         .extend(pins.map(|pin| (pin.name.to_string(), pin.address)));
     config.mode = args.mode;
     config.listen = args.listen;
     config.log_file.clone_from(&args.log);
-    config.upstream = match &args.upstream {
-        Some(upstream) => Some(upstream.clone()),
-        None if args.no_upstream => None,
-        None => Upstream::from_environment().map_err(failed)?,
-    };
+    config.upstream = args.upstream.choose().map_err(failed)?;
     Ok(config)
 }
 

@@ -117,6 +117,7 @@ fn unconfined(
         ("--timeout", args.policy.timeout.is_some()),
         ("--limit", !args.policy.limit.is_empty()),
         ("--require", !args.policy.require.is_empty()),
+        ("--upstream", args.upstream.upstream.is_some()),
         ("--overlay", args.overlay.is_some()),
         ("--image", args.image.is_some()),
         ("--report", args.report.is_some()),

@@ -23,7 +23,7 @@ use crate::ledger::Session;
 use crate::patience::while_moving;
 use crate::rewind::Rewind;
 use crate::server::Permit;
-use crate::tunnel;
+use crate::tunnel::{self, Terms};
 use crate::upstream::Upstream;
 
 type Sent = Either<Counted, Full<Bytes>>;
@@ -211,7 +211,7 @@ fn switch(
     permit: &Permit,
 ) -> Response<Reply> {
     let server_side = hyper::upgrade::on(&mut response);
-    let limits = gate.limits;
+    let terms = Terms::of(gate);
     let permit = permit.clone();
     tokio::spawn(async move {
         let server = server_side.await.ok().and_then(|upgraded| {
@@ -225,7 +225,7 @@ fn switch(
         if let Some(server) = server
             && let Some(client) = client_of(client_side.await)
         {
-            tunnel::carry(&limits, &session, client, server).await;
+            tunnel::carry(&terms, &session, client, server).await;
         }
         drop(permit);
     });

@@ -18,7 +18,7 @@ use crate::dial::{self, Server};
 use crate::gate::{Gate, Target, reset};
 use crate::ledger::{Ask, Protocol};
 use crate::server::Permit;
-use crate::tunnel::{self, Client};
+use crate::tunnel::{self, Client, Side, Terms};
 
 const LOOPBACKS: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -48,7 +48,7 @@ pub(super) fn listen(ports: &[u16]) -> io::Result<Vec<(u16, std::net::TcpListene
 pub(super) async fn outwards(gate: Arc<Gate>, port: u16, stream: TcpStream, permit: Permit) {
     let places = LOOPBACKS.map(|ip| SocketAddr::new(ip, port));
     match dial::first(&places, gate.limits.connect).await {
-        Ok(server) => join(&gate, port, "host-port", stream, server).await,
+        Ok(server) => join(&gate, Side::Client, port, stream, server).await,
         Err(_) => reset(stream),
     }
     drop(permit);
@@ -63,13 +63,17 @@ pub(super) async fn inwards(
     permit: Permit,
 ) {
     match connector.connect(port).await {
-        Ok(server) => join(&gate, port, "expose", stream, server).await,
+        Ok(server) => join(&gate, Side::Server, port, stream, server).await,
         Err(_) => reset(stream),
     }
     drop(permit);
 }
 
-async fn join(gate: &Gate, port: u16, flag: &str, client: TcpStream, server: TcpStream) {
+async fn join(gate: &Gate, inside: Side, port: u16, client: TcpStream, server: TcpStream) {
+    let flag = match inside {
+        Side::Client => "host-port",
+        Side::Server => "expose",
+    };
     let target = Target {
         host: Host::Ip(LOOPBACKS[0]),
         port,
@@ -79,7 +83,11 @@ async fn join(gate: &Gate, port: u16, flag: &str, client: TcpStream, server: Tcp
         .ledger
         .open(Ask::new(Protocol::Forward, flag), &target, rule);
     let client = Client::new(client, Bytes::new());
-    tunnel::carry(&gate.limits, &session, client, Server::new(server)).await;
+    let terms = Terms {
+        inside,
+        ..Terms::of(gate)
+    };
+    tunnel::carry(&terms, &session, client, Server::new(server)).await;
 }
 
 /// The line to the sandbox's first process, which makes sockets in its network: whoever connects

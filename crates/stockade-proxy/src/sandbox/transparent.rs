@@ -11,10 +11,12 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::names::Names;
+use crate::first_bytes::{self, First};
 use crate::gate::{Denial, Gate, Refusal, Target, reset};
+use crate::http;
 use crate::ledger::{Ask, Protocol};
 use crate::server::Permit;
-use crate::tunnel::{self, Client};
+use crate::tunnel::{self, ACCESS_DENIED, Client};
 
 /// A refused client is given so long to show what it speaks, to be told in its own words.
 const MOMENT: Duration = Duration::from_millis(100);
@@ -55,24 +57,25 @@ fn target(names: &Names, meant: SocketAddr) -> Target {
 
 /// Ends the connection at once; who speaks HTTP is told why, who speaks TLS gets an alert.
 async fn refuse(mut stream: TcpStream, denial: &Denial) {
-    const ACCESS_DENIED: &[u8] = &[21, 3, 3, 0, 2, 2, 49];
-    let mut first = [0; 1];
-    let peeked = timeout(MOMENT, stream.peek(&mut first)).await;
-    let said = match peeked {
-        Ok(Ok(1)) if first[0].is_ascii_uppercase() => {
-            let text = denial.text();
-            format!(
-                "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\n\
-                 X-Stockade: refused\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{text}",
-                text.len()
-            )
-            .into_bytes()
-        }
-        Ok(Ok(1)) if first[0] == 22 => ACCESS_DENIED.to_vec(),
-        _ => return reset(stream),
+    let mut first = [0; 512];
+    let spoken = match timeout(MOMENT, stream.peek(&mut first)).await {
+        Ok(Ok(length)) => first_bytes::guess(&first[..length]),
+        _ => First::Other,
     };
-    let sent = async {
-        stream.write_all(&said).await?;
+    let told = async {
+        match spoken {
+            First::Http => {
+                let Some(rest) = http::refuse(stream, denial).await else {
+                    return Ok(());
+                };
+                stream = rest;
+            }
+            First::Tls(_) | First::Malformed(_) => stream.write_all(&ACCESS_DENIED).await?,
+            First::Other => {
+                reset(stream);
+                return Ok(());
+            }
+        }
         stream.shutdown().await?;
         // Closing with bytes unread would send a reset, which takes the answer with it.
         let mut sink = [0; 4096];
@@ -87,5 +90,5 @@ async fn refuse(mut stream: TcpStream, denial: &Denial) {
         }
     };
     // Told or not, it is over.
-    let _: Result<std::io::Result<()>, _> = timeout(MOMENT * 10, sent).await;
+    let _: Result<std::io::Result<()>, _> = timeout(MOMENT * 10, told).await;
 }

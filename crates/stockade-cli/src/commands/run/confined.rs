@@ -13,7 +13,7 @@ use stockade::{
 };
 use stockade_linux::{SpawnError, Stage};
 use stockade_policy::profile::Profile;
-use stockade_proxy::{SandboxProxy, Upstream};
+use stockade_proxy::SandboxProxy;
 
 use crate::args::RunArgs;
 use crate::commands::backends;
@@ -45,6 +45,7 @@ pub(super) fn run(
         Some(name) => Some(overlay::enter(name.as_deref(), place, store, &mut plan)?),
         None => None,
     };
+    let network = network(args, &plan)?;
     if args.dry_run {
         match Format::of(args.output.json) {
             Format::Json => output::json(&plan)?,
@@ -63,7 +64,7 @@ pub(super) fn run(
     let launch = Foreground {
         keep: passed_descriptors(&args.policy.pass_fd)?,
         tap: inspector.as_ref().map(|inspector| inspector as &dyn Tap),
-        network: network(&plan)?,
+        network,
         backends: &backends,
     };
     let finished = match stockade::run_in_foreground(plan, &launch) {
@@ -90,12 +91,16 @@ pub(super) fn run(
 }
 
 /// Who answers in the sandbox's network, where somebody must.
-fn network(plan: &ExecPlan) -> Result<Option<Arc<dyn NetworkService>>, Failure> {
+fn network(args: &RunArgs, plan: &ExecPlan) -> Result<Option<Arc<dyn NetworkService>>, Failure> {
     if plan.network.is_none() {
+        if args.upstream.upstream.is_some() {
+            let text = "`--upstream` leads nowhere: the policy has no list of hosts";
+            return Err(Failure::text(Exit::Usage, text).hint("`--allow HOST` makes one"));
+        }
         return Ok(None);
     }
-    let upstream =
-        Upstream::from_environment().map_err(|error| Failure::new(Exit::NotSetUp, error))?;
+    let upstream = args.upstream.choose();
+    let upstream = upstream.map_err(|error| Failure::new(Exit::NotSetUp, error))?;
     Ok(Some(Arc::new(SandboxProxy {
         upstream,
         ..SandboxProxy::default()

@@ -1,0 +1,35 @@
+//! The last words of a sandbox: a command that sends something and exits has sent it.
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use super::Work;
+
+/// A host that takes nothing more must not hold up the end of the run.
+const LONGEST: Duration = Duration::from_secs(2);
+/// A connection that stays open and moves nothing for that long has nothing to pass on: its client
+/// asked for something and was ended before the answer came.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// Waits until what was sent from inside is with the hosts that it was for.
+pub(super) async fn passed_on(work: &Work, accepting: Vec<JoinHandle<()>>) {
+    for task in accepting {
+        // First of all, who waits at a door is let in. A task that panicked lets nobody in.
+        let _ = task.await;
+    }
+    let until = Instant::now() + LONGEST;
+    let all = u32::try_from(work.gate.limits.connections).unwrap_or(u32::MAX);
+    let mut moved = work.gate.ledger.bytes();
+    while Instant::now() < until {
+        if timeout(QUIET, work.places.acquire_many(all)).await.is_ok() {
+            return;
+        }
+        let now = work.gate.ledger.bytes();
+        if now == moved {
+            return;
+        }
+        moved = now;
+    }
+}
