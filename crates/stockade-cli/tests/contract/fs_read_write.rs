@@ -91,6 +91,26 @@ trying('fifo', lambda: os.mkfifo('pipe'))
             .sh("umask 027; echo x > f; mkdir d")
             .works(host("test \"$(stat -c %u:%a f)\" = @UID@:640"))
             .works(host("test \"$(stat -c %u:%a d)\" = @UID@:750")),
+        allowed(
+            "F03d",
+            "a umask that changes, also in a thread, also for a child",
+        )
+        .needs(Need::Tool("python3"))
+        .sh(r#"/usr/bin/python3 - <<'EOF'
+import os, threading
+def make(name):
+    os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o777))
+    print("%o" % (os.stat(name).st_mode & 0o777), end=" ", flush=True)
+def other():
+    make("e"); os.umask(0); make("f")
+os.umask(0o022); make("a"); make("b")
+os.umask(0o077); make("c"); make("d")
+thread = threading.Thread(target=other); thread.start(); thread.join(); make("g")
+if os.fork() == 0:
+    make("h"); os.umask(0o070); make("i"); os._exit(0)
+os.wait(); make("j")
+EOF"#)
+        .works(stdout_is("755 755 700 700 700 777 777 777 707 777")),
         allowed("F04", "read what anybody may read")
             .sh("cat /etc/hostname > /dev/null")
             .works(exits(0)),

@@ -162,12 +162,17 @@ impl Caller {
     }
 
     fn read(&self, proc: BorrowedFd<'_>, file: &str) -> Result<String, Errno> {
-        let path = format!("{}/{file}", self.thread.as_raw_nonzero());
-        let fd = rustix::fs::openat(proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        let mut text = [0; 4096];
-        let length = rustix::io::read(&fd, &mut text)?;
-        Ok(String::from_utf8_lossy(&text[..length]).into_owned())
+        read(self.thread, proc, file)
     }
+}
+
+/// What `/proc` says about a thread.
+pub(super) fn read(thread: Pid, proc: BorrowedFd<'_>, file: &str) -> Result<String, Errno> {
+    let path = format!("{}/{file}", thread.as_raw_nonzero());
+    let fd = rustix::fs::openat(proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut text = [0; 4096];
+    let length = rustix::io::read(&fd, &mut text)?;
+    Ok(String::from_utf8_lossy(&text[..length]).into_owned())
 }
 
 /// A descriptor for looking things up in a directory.

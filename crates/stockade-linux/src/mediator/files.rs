@@ -260,7 +260,7 @@ impl Mediator<'_> {
         caller: &Caller,
         make: impl FnOnce(&mut Self) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let umask = caller.umask(self.proc.as_fd())?;
+        let umask = self.umasks.of(caller, self.proc.as_fd())?;
         rustix::process::umask(umask);
         make(self)
     }

@@ -27,6 +27,7 @@ mod record;
 mod redirects;
 mod sockets;
 mod times;
+mod umasks;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -42,6 +43,7 @@ use self::redirects::Made;
 use self::sockets::Connecting;
 #[cfg(target_arch = "x86_64")]
 use self::times::Unit;
+use self::umasks::Umasks;
 use crate::plan::Mediation;
 use crate::seccomp::{Inherit, Listener};
 
@@ -57,6 +59,7 @@ pub(crate) struct Mediator<'a> {
     own_descriptors: OwnedFd,
     /// Sockets that were bound inside, by device and inode: these may be connected to.
     bound: Vec<(u64, u64)>,
+    umasks: Umasks,
     connecting: Vec<Connecting>,
     /// Files made inside that tell git where its directory is; judged when all is over.
     made: Vec<Made>,
@@ -67,6 +70,9 @@ enum Answer {
     Descriptor(OwnedFd, Inherit),
     /// Somebody else answers, or the mediator later.
     Later,
+    /// The kernel does it after all. Only for a call without pointers about which nothing is
+    /// decided.
+    Pass,
     Value(i64),
 }
 
@@ -86,6 +92,7 @@ impl<'a> Mediator<'a> {
             proc: caller::open_directory("/proc")?,
             own_descriptors: caller::open_directory("/proc/self/fd")?,
             bound: Vec::new(),
+            umasks: Umasks::default(),
             connecting: Vec::new(),
             made: Vec::new(),
         })
@@ -116,6 +123,7 @@ impl<'a> Mediator<'a> {
     fn send(&self, id: u64, answer: Result<Answer, Errno>) -> io::Result<()> {
         let sent = match answer {
             Ok(Answer::Later) => return Ok(()),
+            Ok(Answer::Pass) => self.listener.danger_continue(id),
             Ok(Answer::Value(value)) => self.listener.answer(id, value),
             Ok(Answer::Descriptor(fd, inherit)) => {
                 let added = self.listener.add_fd(id, fd.as_fd(), inherit);
@@ -203,6 +211,10 @@ impl<'a> Mediator<'a> {
                 self.set_old_times(caller, arg[0], arg[1], arg[2], Unit::Microsecond)
             }
             libc::SYS_utimensat => self.set_times(caller, arg[0], arg[1], arg[2], arg[3]),
+            libc::SYS_umask => {
+                self.umasks.forget(caller.thread);
+                Ok(Answer::Pass)
+            }
             libc::SYS_bind => self.bind(caller, arg[0], arg[1], arg[2]),
             libc::SYS_connect => self.connect(caller, arg[0], arg[1], arg[2]),
             // The filter hands over nothing else; if it ever does, the call fails.

@@ -126,10 +126,39 @@ impl Mediator<'_> {
             return Err(Errno::NOENT);
         }
         let start = self.start(caller, fd, bytes)?;
-        if let Ok(fd) = open_without_links(start.as_fd(), bytes) {
-            return self.object(fd).map(Landing::Object);
+        match open_without_links(start.as_fd(), bytes) {
+            Ok(fd) => self.object(fd).map(Landing::Object),
+            Err(Errno::NOENT) => match self.free_name(start.as_fd(), bytes)? {
+                Some(name) => Ok(Landing::Free(name)),
+                None => self.walk(caller, start, bytes, last),
+            },
+            Err(_) => self.walk(caller, start, bytes, last),
         }
-        self.walk(caller, start, bytes, last)
+    }
+
+    /// The name that was just not found, if that is all that is missing and no link is on the
+    /// way: a link in any place would have been an error of its own (`RESOLVE_NO_SYMLINKS`).
+    fn free_name(&self, start: BorrowedFd<'_>, path: &[u8]) -> Result<Option<Name>, Errno> {
+        let at = path.iter().rposition(|byte| *byte == b'/');
+        let (parent, name) = match at {
+            Some(at) => (&path[..=at], &path[at + 1..]),
+            None => (&b"."[..], path),
+        };
+        if matches!(name, b"" | b"." | b"..") {
+            return Ok(None);
+        }
+        let Ok(directory) = open_without_links(start, parent) else {
+            return Ok(None);
+        };
+        let mut path = self.path_of(directory.as_fd())?;
+        self.refuse_hidden(&path)?;
+        path.push(OsStr::from_bytes(name));
+        Ok(Some(Name {
+            directory,
+            last: CString::new(name).map_err(|_| Errno::INVAL)?,
+            path,
+            slash: false,
+        }))
     }
 
     /// The directory at `path` below `start`.
