@@ -231,6 +231,12 @@ impl Wishes {
             Flag::NestedNamespaces => flags.danger_nested_namespaces = true,
             Flag::Report(file) => self.report = Some(file),
             Flag::Explain => self.explain = true,
+            Flag::Overlay => {
+                return Err(Refusal {
+                    code: USAGE,
+                    reason: "overlays are the command line's".to_owned(),
+                });
+            }
             // About what the command line prints, or does in place of running.
             Flag::Json | Flag::DryRun => {}
         }

@@ -78,6 +78,8 @@ pub enum Flag {
     GitConfig,
     /// `--danger-nested-namespaces`: the command may make namespaces of its own.
     NestedNamespaces,
+    /// `--overlay`: changes go to a layer over the host's directories.
+    Overlay,
     /// `--explain`
     Explain,
     /// `--report FILE`
@@ -168,6 +170,7 @@ impl Flag {
             Self::Seccomp(profile) => with("--seccomp", profile),
             Self::GitConfig => alone("--git-config"),
             Self::NestedNamespaces => alone("--danger-nested-namespaces"),
+            Self::Overlay => alone("--overlay"),
             Self::Explain => alone("--explain"),
             Self::Report(file) => with("--report", file),
             Self::Json => alone("--json"),

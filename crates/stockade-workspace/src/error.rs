@@ -85,8 +85,8 @@ pub enum Error {
         reason: String,
     },
     /// A restore failed half-way and what it had changed was put back.
-    #[error("nothing was restored: {0}")]
-    RolledBack(Box<Error>),
+    #[error("nothing was restored")]
+    RolledBack(#[source] Box<Error>),
     /// A restore failed half-way and could not be undone either.
     #[error(
         "the restore failed ({cause}) and could not be undone ({undo}); old files are in `{kept}`"
@@ -145,6 +145,7 @@ impl Error {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
                 "choose another store with --store or STOCKADE_HOME"
             }
+            Self::RolledBack(cause) => return cause.hint(),
             Self::Damaged { .. } | Self::Missing(_) | Self::Incomplete(_) => {
                 "`stockade ws fsck` lists everything that is damaged"
             }

@@ -1,7 +1,7 @@
 //! Freeing what no snapshot needs. Done alone in the store: whoever adds content counts on what
 //! is there.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use serde::Serialize;
@@ -53,22 +53,31 @@ pub(crate) fn collect(store: &Store) -> Result<GcReport, Error> {
         // Whatever is in it can't be judged.
         return Err(Error::damaged(path, error.to_string()));
     }
+    for id in &live {
+        if !session.contains(id)? {
+            return Err(Error::Missing(*id));
+        }
+    }
     let short = packs.whole.iter().filter(|pack| pack.len() < SHORT).count();
     let sink = Sink::new(&session);
     let mut block = Block::new().trying("compress content for", store.packs())?;
-    let mut kept = HashSet::new();
+    let mut kept = HashMap::new();
     let mut replaced = Vec::new();
-    for pack in &packs.whole {
+    for (number, pack) in packs.whole.iter().enumerate() {
         report.before += pack.len();
         let mut total = 0;
-        // What another pack has already is not needed twice.
-        let needed = |id: &ObjectId| live.contains(id) && !kept.contains(id);
-        let wanted: Vec<ObjectId> = pack
-            .objects()
-            .inspect(|_| total += 1)
-            .map(|(id, _)| id)
-            .filter(needed)
-            .collect();
+        // What another pack has already is not needed twice, if it is whole there.
+        let mut wanted = Vec::new();
+        for (id, _) in pack.objects() {
+            total += 1;
+            let is_kept = match kept.get(&id) {
+                Some(earlier) => session.is_whole_in(*earlier, &id)?,
+                None => false,
+            };
+            if live.contains(&id) && !is_kept {
+                wanted.push(id);
+            }
+        }
         report.live += wanted.len() as u64;
         report.dead += (total - wanted.len()) as u64;
         let scattered = pack.len() < SHORT && short > MANY;
@@ -78,7 +87,7 @@ pub(crate) fn collect(store: &Store) -> Result<GcReport, Error> {
         } else {
             report.after += pack.len();
         }
-        kept.extend(wanted);
+        kept.extend(wanted.into_iter().map(|id| (id, number)));
     }
     sink.flush(&mut block)?;
     report.after += sink.written();

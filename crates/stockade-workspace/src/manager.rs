@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::diff::{self, Diff};
@@ -13,8 +13,9 @@ use crate::files;
 use crate::fsck::{self, FsckReport};
 use crate::gc::{self, GcReport};
 use crate::import;
+use crate::input::Input;
 use crate::name::WorkspaceName;
-use crate::overlay::Overlay;
+use crate::overlay::{self, Overlay};
 use crate::process;
 use crate::progress::Progress;
 use crate::restore::{self, RestoreMode, RestoreReport};
@@ -302,6 +303,14 @@ impl WorkspaceManager {
         Overlay::open(place, dir)
     }
 
+    /// Where the layer for a root would be; nothing is made.
+    ///
+    /// # Errors
+    /// If the store is in the root.
+    pub fn planned_layer(&self, name: &WorkspaceName, root: &Path) -> Result<PathBuf, Error> {
+        overlay::layer_path(&self.store.workspace(name), root)
+    }
+
     /// The overlay of a workspace, if it has one.
     ///
     /// # Errors
@@ -417,7 +426,10 @@ impl WorkspaceManager {
     /// If it is not running, or something can't be frozen; then all goes on.
     pub fn pause(&self, name: &WorkspaceName) -> Result<WorkspaceState, Error> {
         self.step(name, Transition::Pause, |state| {
-            process::each_alive(state, process::freeze)
+            process::each_alive(state, process::freeze).inspect_err(|_| {
+                // The first complaint is the one that matters.
+                let _ = process::each_alive(state, process::thaw);
+            })
         })
     }
 
@@ -442,8 +454,17 @@ impl WorkspaceManager {
     }
 
     /// Where the output of what was left running in a workspace goes.
-    pub fn log_file(&self, name: &WorkspaceName) -> std::path::PathBuf {
+    pub fn log_file(&self, name: &WorkspaceName) -> PathBuf {
         self.store.workspace(name).join("log")
+    }
+
+    /// Makes a way to the standard input of what will be left running in a workspace.
+    ///
+    /// # Errors
+    /// If there is no such workspace or the store can't be written.
+    pub fn make_input(&self, name: &WorkspaceName) -> Result<Input, Error> {
+        let session = self.store.enter()?;
+        Input::make(&Place::find(&session, name)?.path)
     }
 
     /// All workspaces in words.
@@ -543,7 +564,7 @@ fn hold(session: &Session, name: &WorkspaceName, progress: &dyn Progress) -> Res
 }
 
 /// The path of what is open, as the system knows it.
-fn real_path(top: &std::os::fd::OwnedFd, typed: &Path) -> Result<std::path::PathBuf, Error> {
+fn real_path(top: &std::os::fd::OwnedFd, typed: &Path) -> Result<PathBuf, Error> {
     use std::os::fd::AsRawFd;
     let link = format!("/proc/self/fd/{}", top.as_raw_fd());
     fs::read_link(link).trying("find the path of", typed)

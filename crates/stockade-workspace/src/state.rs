@@ -79,6 +79,9 @@ pub struct Process {
     pub started_ms: u64,
     /// The control group that freezes it; none where there is none.
     pub freezer: Option<PathBuf>,
+    /// The way to its standard input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<PathBuf>,
 }
 
 impl Process {
@@ -91,6 +94,7 @@ impl Process {
             command,
             started_ms: now_ms(),
             freezer: None,
+            input: None,
         }
     }
 }

@@ -66,6 +66,11 @@ impl Store {
         Ok(store)
     }
 
+    /// A store at a place, which is neither looked at nor made: for plans.
+    pub fn planned(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.root

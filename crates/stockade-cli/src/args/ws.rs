@@ -82,7 +82,10 @@ pub(crate) enum WsCommand {
     Run(Box<WsRunArgs>),
     /// Print what a command that was left running has written
     Logs(LogsArgs),
-    /// Follow what a command that was left running writes, until it ends
+    /// Follow what a command that was left running writes until it ends, and send it input
+    ///
+    /// Standard input goes to the command that was left running last. On a terminal Ctrl-D and
+    /// Ctrl-C detach, and the command goes on.
     Attach(NameArgs),
     /// Freeze everything that runs in the workspace
     Pause(NameArgs),
@@ -230,6 +233,9 @@ pub(crate) struct WsRunArgs {
     /// The control group that the process enters: set by the one that left it running
     #[arg(long, hide = true, value_name = "GROUP")]
     pub(crate) left_running: Option<PathBuf>,
+    /// Where input for it comes from: set by the same
+    #[arg(long, hide = true, value_name = "FIFO")]
+    pub(crate) left_input: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

@@ -57,6 +57,11 @@ pub(crate) fn run(line: WsLine) -> Result<Exit, Failure> {
 
 /// Opens the store that the user named, or their own.
 pub(crate) fn open(named: Option<PathBuf>) -> Result<WorkspaceManager, Failure> {
+    let store = Store::open(store_path(named)?).map_err(refused)?;
+    Ok(WorkspaceManager::new(store))
+}
+
+fn store_path(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let not_empty = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let path = named
         .or_else(|| not_empty(HOME_VARIABLE).map(PathBuf::from))
@@ -69,8 +74,12 @@ pub(crate) fn open(named: Option<PathBuf>) -> Result<WorkspaceManager, Failure> 
             )
             .hint("name one with --store or STOCKADE_HOME")
         })?;
-    let path = std::path::absolute(&path).unwrap_or(path);
-    Ok(WorkspaceManager::new(Store::open(path).map_err(refused)?))
+    Ok(std::path::absolute(&path).unwrap_or(path))
+}
+
+/// The same, but nothing is looked at or made.
+pub(crate) fn planned(named: Option<PathBuf>) -> Result<WorkspaceManager, Failure> {
+    store_path(named).map(|path| WorkspaceManager::new(Store::planned(path)))
 }
 
 /// The workspace that was named, or that of the current directory.

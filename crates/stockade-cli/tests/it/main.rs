@@ -22,3 +22,5 @@ mod tiers;
 mod transform;
 mod verify;
 mod ws;
+mod ws_differences;
+mod ws_places;

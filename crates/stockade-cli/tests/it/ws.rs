@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use crate::context::{Context, Ran, has};
 
-fn context() -> Context {
+pub(crate) fn context() -> Context {
     let mut context = Context::new();
     let store = context.home().join("store");
     context.set("STOCKADE_HOME", store);
     context
 }
 
-fn has_overlay(test: &str) -> bool {
+pub(crate) fn has_overlay(test: &str) -> bool {
     has(
         test,
         "overlay",
@@ -29,7 +29,7 @@ fn has_overlay(test: &str) -> bool {
     )
 }
 
-fn sh(context: &Context, flags: &[&str], script: &str) -> Ran {
+pub(crate) fn sh(context: &Context, flags: &[&str], script: &str) -> Ran {
     let mut line = vec!["run", "-q"];
     line.extend(flags);
     line.extend(["--", "sh", "-c", script]);

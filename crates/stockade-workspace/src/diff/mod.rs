@@ -3,6 +3,7 @@
 mod compare;
 mod text;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -177,16 +178,23 @@ pub(crate) fn info(node: &Node) -> FileInfo {
     }
 }
 
+/// With as many files of the same size one that came is compared: thousands of them must not take
+/// for ever.
+const COMPARED: usize = 50;
+
 /// A file that went and one that came with the same content are one that moved.
 fn find_renames(changes: &mut Vec<Change>) {
     let is_file = |info: &Option<FileInfo>| {
         info.as_ref()
             .is_some_and(|info| info.kind == "file" && info.size > 0)
     };
-    let mut gone: Vec<usize> = Vec::new();
+    let mut gone: HashMap<u64, Vec<usize>> = HashMap::new();
     for (at, change) in changes.iter().enumerate() {
-        if change.kind == ChangeKind::Removed && is_file(&change.old) {
-            gone.push(at);
+        if let Some(old) = &change.old
+            && change.kind == ChangeKind::Removed
+            && is_file(&change.old)
+        {
+            gone.entry(old.size).or_default().push(at);
         }
     }
     let mut moved = Vec::new();
@@ -194,11 +202,16 @@ fn find_renames(changes: &mut Vec<Change>) {
         if changes[at].kind != ChangeKind::Added || !is_file(&changes[at].new) {
             continue;
         }
-        let fits = |gone: &&usize| same_content(&changes[**gone], &changes[at]);
-        let Some(from) = gone.iter().find(fits).copied() else {
+        let size = changes[at].new.as_ref().map_or(0, |info| info.size);
+        let Some(candidates) = gone.get_mut(&size) else {
             continue;
         };
-        gone.retain(|other| *other != from);
+        let fits =
+            |gone: &usize| text::is_same(&changes[*gone].sources[0], &changes[at].sources[1]);
+        let Some(index) = candidates.iter().take(COMPARED).position(fits) else {
+            continue;
+        };
+        let from = candidates.remove(index);
         changes[at].kind = ChangeKind::Renamed;
         changes[at].from = Some(changes[from].path.clone());
         changes[at].old = changes[from].old.clone();
@@ -209,11 +222,6 @@ fn find_renames(changes: &mut Vec<Change>) {
     for at in moved.into_iter().rev() {
         changes.remove(at);
     }
-}
-
-fn same_content(gone: &Change, came: &Change) -> bool {
-    let sizes = gone.old.as_ref().map(|info| info.size) == came.new.as_ref().map(|info| info.size);
-    sizes && text::is_same(&gone.sources[0], &came.sources[1])
 }
 
 fn lossy<S: serde::Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {

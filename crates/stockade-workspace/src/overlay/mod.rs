@@ -94,16 +94,11 @@ impl Overlay {
     /// # Errors
     /// If it can't be made, or the store is in the root: a layer can't be over itself.
     pub fn layer(&mut self, root: &Path) -> Result<PathBuf, Error> {
-        if self.place.path.starts_with(root) {
-            return Err(Error::StoreInRoot(root.to_owned()));
-        }
+        let layer = layer_path(&self.place.path, root)?;
         let directory = directory(&self.place);
         if let Some(known) = self.index.roots.iter().find(|known| known.path == root) {
             return Ok(directory.join(&known.layer));
         }
-        let mut name = ObjectId::of(root.as_os_str().as_bytes()).to_string();
-        name.truncate(16);
-        let layer = directory.join(&name);
         for part in ["upper", "work"] {
             files::make_private_dir(&layer.join(part))?;
         }
@@ -116,7 +111,7 @@ impl Overlay {
             .trying("set the attributes of", &layer)?;
         self.index.roots.push(Root {
             path: root.to_owned(),
-            layer: name,
+            layer: layer_name(root),
         });
         // A power failure may lose the layer; the host's files are as they were.
         let text = serde_json::to_vec_pretty(&self.index).unwrap_or_default();
@@ -180,5 +175,22 @@ impl Overlay {
 }
 
 fn directory(place: &Place) -> PathBuf {
-    place.path.join("overlay")
+    place.path.join(DIRECTORY)
+}
+
+/// Where a workspace keeps its layers.
+const DIRECTORY: &str = "overlay";
+
+fn layer_name(root: &Path) -> String {
+    let mut name = ObjectId::of(root.as_os_str().as_bytes()).to_string();
+    name.truncate(16);
+    name
+}
+
+/// Where the layer for a root is in a workspace's directory.
+pub(crate) fn layer_path(workspace: &Path, root: &Path) -> Result<PathBuf, Error> {
+    if workspace.starts_with(root) {
+        return Err(Error::StoreInRoot(root.to_owned()));
+    }
+    Ok(workspace.join(DIRECTORY).join(layer_name(root)))
 }

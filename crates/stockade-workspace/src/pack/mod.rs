@@ -14,7 +14,7 @@
 mod read;
 mod write;
 
-pub(crate) use read::Pack;
+pub(crate) use read::{Found, Pack};
 pub(crate) use write::{Block, PackWriter};
 
 const MAGIC: &[u8; 8] = b"stkpack1";

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::{Lock, Store};
 use crate::error::Error;
 use crate::id::ObjectId;
-use crate::pack::{EXTENSION, Pack};
+use crate::pack::{EXTENSION, Found, Pack};
 use crate::tree::{self, Content, Extent, Tree};
 
 /// A stay in the store. What is found in it stays until it ends.
@@ -76,15 +76,37 @@ impl Session {
     /// An object's content, checked against its identity.
     pub(crate) fn get(&self, id: &ObjectId) -> Result<Vec<u8>, Error> {
         let packs = self.packs()?;
-        let found = packs.whole.iter().enumerate();
-        let mut found = found.filter_map(|(number, pack)| Some((number, pack, pack.find(id)?)));
-        let Some((number, pack, place)) = found.next() else {
-            // A pack that can't be read may have had it; that is the better complaint.
-            return Err(match packs.damaged.first() {
-                Some((path, error)) => Error::damaged(path, error.to_string()),
-                None => Error::Missing(*id),
-            });
-        };
+        let mut complaint = None;
+        for (number, pack) in packs.whole.iter().enumerate() {
+            let Some(place) = pack.find(id) else { continue };
+            match self.read(number, pack, place, id) {
+                Ok(content) => return Ok(content),
+                // Another pack may have it whole.
+                Err(error) => complaint = complaint.or(Some(error)),
+            }
+        }
+        // A pack that can't be read may have had it; that is the better complaint.
+        Err(match (complaint, packs.damaged.first()) {
+            (Some(error), _) => error,
+            (None, Some((path, error))) => Error::damaged(path, error.to_string()),
+            (None, None) => Error::Missing(*id),
+        })
+    }
+
+    /// Whether the pack of this number has the object, as it should be.
+    pub(crate) fn is_whole_in(&self, number: usize, id: &ObjectId) -> Result<bool, Error> {
+        let pack = self.packs()?.whole.get(number);
+        let place = pack.and_then(|pack| Some((pack, pack.find(id)?)));
+        Ok(place.is_some_and(|(pack, place)| self.read(number, pack, place, id).is_ok()))
+    }
+
+    fn read(
+        &self,
+        number: usize,
+        pack: &Pack,
+        place: Found,
+        id: &ObjectId,
+    ) -> Result<Vec<u8>, Error> {
         let block = self.block(number, pack, place.block)?;
         let start = place.offset as usize;
         let content = block.get(start..start + place.length as usize);

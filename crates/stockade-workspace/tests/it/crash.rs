@@ -1,13 +1,14 @@
 //! Killed at any instant: the store stays whole, the last complete state can be restored, and no
 //! file is half-written.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use stockade_workspace::{CreateOptions, RestoreMode, Silent};
 
-use crate::stage::{Dice, Stage, describe, in_a_process};
+use crate::stage::{Dice, Stage, describe, has_begun, in_a_process};
 
 fn count(name: &str, usual: usize) -> usize {
     let text = std::env::var(name).ok();
@@ -73,7 +74,11 @@ fn a_kill_at_any_instant_loses_nothing() {
     stage.create(CreateOptions::default());
     change(&tree, &mut dice);
     let mut last = (stage.snapshot(), describe(&tree));
-    for round in 0..count("STOCKADE_KILLS", 200) {
+    // How long each kind of work takes, as far as is known.
+    let mut usual: BTreeMap<String, Duration> = BTreeMap::new();
+    let mut in_the_middle = 0;
+    let rounds = count("STOCKADE_KILLS", 200);
+    for round in 0..rounds {
         change(&tree, &mut dice);
         let what = match dice.below(4) {
             0 => "snapshot".to_owned(),
@@ -85,10 +90,24 @@ fn a_kill_at_any_instant_loses_nothing() {
             }
         };
         let told = format!("seed {seed}, round {round}, {what}");
+        let kind = what.split(' ').next().unwrap_or_default().to_owned();
+        let usual = usual.entry(kind).or_insert(Duration::from_millis(20));
         let mut victim = in_a_process(&stage, &what);
-        std::thread::sleep(Duration::from_micros(dice.below(40_000)));
-        victim.kill().unwrap();
-        victim.wait().unwrap();
+        has_begun(&mut victim);
+        let since = Instant::now();
+        let last_instant = u64::try_from(usual.as_micros()).unwrap();
+        let instant = Duration::from_micros(dice.below(last_instant.max(1)));
+        while since.elapsed() < instant && victim.0.try_wait().unwrap().is_none() {
+            std::hint::spin_loop();
+        }
+        let _ = victim.0.kill();
+        if victim.0.wait().unwrap().success() {
+            // It was faster: the next one is killed earlier.
+            *usual = usual.mul_f64(0.8);
+        } else {
+            in_the_middle += 1;
+            *usual = usual.mul_f64(1.1);
+        }
         stage.is_clean();
         is_whole(&tree, &told);
         if what == "commit" {
@@ -120,6 +139,10 @@ fn a_kill_at_any_instant_loses_nothing() {
             last = (stage.snapshot(), describe(&tree));
         }
     }
+    assert!(
+        in_the_middle * 2 > rounds,
+        "seed {seed}: only {in_the_middle} of {rounds} were killed while they worked"
+    );
 }
 
 /// A layer as a run would leave it.

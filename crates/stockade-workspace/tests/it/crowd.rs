@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use stockade_workspace::{CreateOptions, Error, RestoreMode, Silent, WorkspaceManager};
 
-use crate::stage::{Dice, Stage, in_a_process};
+use crate::stage::{Dice, Stage, describe, in_a_process};
 
 const MEMBERS: u64 = 8;
 
@@ -25,12 +25,51 @@ fn eight_processes_in_one_store_get_along() {
         .map(|seed| in_a_process(&stage, &format!("crowd {seed}")))
         .collect();
     for mut member in members {
-        assert!(member.wait().unwrap().success());
+        assert!(member.0.wait().unwrap().success());
     }
     stage.is_clean();
     stage.manager.gc().unwrap();
     stage.is_clean();
     assert!(stage.manager.snapshots(&stage.name).unwrap().len() > 1);
+}
+
+#[test]
+fn two_restores_at_once_are_one_after_the_other() {
+    let stage = Stage::new();
+    let tree = stage.tree();
+    stage.create(CreateOptions::default());
+    let state = |letter: u8| {
+        for number in 0..60 {
+            let name = format!("{}{number}", char::from(letter));
+            fs::write(tree.join(name), [letter; 3000]).unwrap();
+            fs::write(tree.join(format!("both{number}")), [letter; 3000]).unwrap();
+        }
+        let taken = (stage.snapshot(), describe(&tree));
+        for number in 0..60 {
+            fs::remove_file(tree.join(format!("{}{number}", char::from(letter)))).unwrap();
+        }
+        taken
+    };
+    let states = [state(b'a'), state(b'b')];
+    let mut ends = [0, 0];
+    for round in 0..10 {
+        let mut restores: Vec<_> = (0..2)
+            .map(|number| {
+                in_a_process(
+                    &stage,
+                    &format!("restore {}", states[(number + round) % 2].0),
+                )
+            })
+            .collect();
+        for restore in &mut restores {
+            assert!(restore.0.wait().unwrap().success());
+        }
+        let now = describe(&tree);
+        let which = states.iter().position(|(_, wanted)| *wanted == now);
+        ends[which.expect("a mixture of both")] += 1;
+        stage.is_clean();
+    }
+    assert_eq!(ends[0] + ends[1], 10);
 }
 
 /// What each of them does: works on a workspace of its own and on the one that all share.

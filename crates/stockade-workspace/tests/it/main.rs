@@ -7,6 +7,7 @@
 
 mod crash;
 mod crowd;
+mod damage;
 mod imports;
 mod odd_files;
 mod overlays;

@@ -85,12 +85,16 @@ fn strange_files_are_kept_and_never_opened() {
     fs::create_dir(tree.join("empty")).unwrap();
     fs::create_dir(tree.join(".hidden")).unwrap();
     fs::write(tree.join(".hidden/x"), "x").unwrap();
+    // Four thousand bytes below the top.
+    let end = tree.as_os_str().len() + 1 + 4000;
     let mut deep = tree.clone();
-    while deep.as_os_str().len() < 3900 {
-        deep.push("d".repeat(100));
+    while end - deep.as_os_str().len() > 250 {
+        deep.push("d".repeat(200));
         fs::create_dir(&deep).unwrap();
     }
-    fs::write(deep.join("bottom"), "deep").unwrap();
+    deep.push("b".repeat(end - deep.as_os_str().len() - 1));
+    assert_eq!(deep.as_os_str().len(), end);
+    fs::write(&deep, "deep").unwrap();
     let before = describe(&tree);
     let id = stage.snapshot();
     empty(&tree);
@@ -157,10 +161,11 @@ fn the_same_second_is_no_hiding_place() {
 
 #[test]
 fn a_file_that_changes_while_it_is_read_is_told() {
+    const SIZE: usize = 2 << 20;
     let stage = Stage::new();
     let path = stage.tree().join("log");
     stage.create(CreateOptions::default());
-    fs::write(&path, vec![b'x'; 30 << 20]).unwrap();
+    fs::write(&path, vec![b'x'; SIZE]).unwrap();
     let stop = AtomicBool::new(false);
     let records: Vec<_> = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -169,10 +174,12 @@ fn a_file_that_changes_while_it_is_read_is_told() {
                 file.write_all(b"more\n").unwrap();
             }
         });
-        let taken = (0..3).map(|_| stage.manager.snapshot(&stage.name, None, &Silent).unwrap());
-        let taken = taken.collect();
+        // Also if a snapshot fails: whoever writes must not do so for ever.
+        let taken: Vec<_> = (0..3)
+            .map(|_| stage.manager.snapshot(&stage.name, None, &Silent))
+            .collect();
         stop.store(true, Ordering::Relaxed);
-        taken
+        taken.into_iter().map(Result::unwrap).collect()
     });
     assert!(
         records.iter().any(|record| !record.unstable.is_empty()),
@@ -181,7 +188,7 @@ fn a_file_that_changes_while_it_is_read_is_told() {
     stage.is_clean();
     restore(&stage, records[0].id.as_str());
     let content = fs::read(&path).unwrap();
-    assert!(content.len() >= 30 << 20 && content[..30 << 20].iter().all(|byte| *byte == b'x'));
+    assert!(content.len() >= SIZE && content[..SIZE].iter().all(|byte| *byte == b'x'));
 }
 
 #[test]
@@ -203,48 +210,4 @@ fn what_is_excluded_is_left_alone() {
     assert!(tree.join("target/debug/x").exists());
     assert!(tree.join("new/a.log").exists());
     assert!(!tree.join("new/b").exists());
-}
-
-#[test]
-fn damage_is_found_and_told() {
-    let stage = Stage::new();
-    stage.create(CreateOptions::default());
-    fs::write(stage.tree().join("a"), vec![7; 5000]).unwrap();
-    let id = stage.snapshot();
-    let packs = stage.path().join("store/packs");
-    let pack = fs::read_dir(&packs)
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
-    let whole = fs::read(&pack).unwrap();
-    for at in (0..whole.len()).step_by(7) {
-        let mut damaged = whole.clone();
-        damaged[at] ^= 0x40;
-        fs::write(&pack, &damaged).unwrap();
-        let report = stage.manager.fsck(&Silent).unwrap();
-        let restored = stage
-            .manager
-            .restore(&stage.name, &id, RestoreMode::Exact, &Silent);
-        // The magic in front is all that nobody needs.
-        assert!(
-            !report.is_clean() || restored.is_ok() && at < 8,
-            "byte {at}"
-        );
-    }
-    for length in [0, 10, whole.len() - 1] {
-        fs::write(&pack, &whole[..length]).unwrap();
-        assert!(!stage.manager.fsck(&Silent).unwrap().is_clean());
-        fs::remove_file(stage.tree().join("a")).unwrap();
-        let error = stage
-            .manager
-            .restore(&stage.name, &id, RestoreMode::Exact, &Silent)
-            .unwrap_err();
-        assert!(error.to_string().contains("damaged"), "{error}");
-        fs::write(stage.tree().join("a"), "x").unwrap();
-    }
-    fs::write(&pack, &whole).unwrap();
-    stage.is_clean();
-    restore(&stage, &id);
 }

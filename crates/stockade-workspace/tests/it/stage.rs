@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::process::Child;
 
 use stockade_workspace::{CreateOptions, Silent, Store, WorkspaceManager, WorkspaceName};
 use tempfile::TempDir;
@@ -28,8 +30,9 @@ impl Stage {
     }
 
     fn below(parent: &Path) -> Self {
+        sweep(parent);
         let dir = tempfile::Builder::new()
-            .prefix("stockade-ws-")
+            .prefix(&format!("{PREFIX}{}-", std::process::id()))
             .tempdir_in(parent)
             .unwrap();
         fs::create_dir(dir.path().join("tree")).unwrap();
@@ -70,6 +73,23 @@ impl Stage {
         let report = self.manager.fsck(&Silent).unwrap();
         assert!(report.is_clean(), "{report:#?}");
     }
+}
+
+const PREFIX: &str = "stockade-ws-";
+
+/// Removes what test processes left that were killed, and so could not do it themselves.
+fn sweep(parent: &Path) {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+            let owner = owner.and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+            if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    });
 }
 
 /// What one file is.
@@ -195,16 +215,41 @@ impl Dice {
 }
 
 /// Has this test program do `what` in a process of its own, which can be killed.
-pub(crate) fn in_a_process(stage: &Stage, what: &str) -> std::process::Child {
-    std::process::Command::new(std::env::current_exe().unwrap())
+pub(crate) fn in_a_process(stage: &Stage, what: &str) -> Victim {
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["stage::victim", "--exact", "--ignored", "--nocapture"])
         .env("STOCKADE_VICTIM", what)
         .env("STOCKADE_VICTIM_IN", stage.path())
-        .stdout(std::process::Stdio::null())
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap()
+        .spawn();
+    Victim(child.unwrap())
 }
+
+/// A process that does not outlive the test: it would write where the test cleans up.
+pub(crate) struct Victim(pub(crate) Child);
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits until what [`in_a_process`] started has begun with its work.
+pub(crate) fn has_begun(victim: &mut Victim) {
+    let mut out = BufReader::new(victim.0.stdout.take().unwrap());
+    let begun = out
+        .by_ref()
+        .lines()
+        .any(|line| line.unwrap().ends_with(BEGUN));
+    assert!(begun, "it never began");
+    // It will say more, and must not fail at that.
+    victim.0.stdout = Some(out.into_inner());
+}
+
+const BEGUN: &str = "begun";
 
 /// Not a test: what [`in_a_process`] starts.
 #[test]
@@ -217,6 +262,7 @@ fn victim() {
     let manager = WorkspaceManager::new(Store::open(dir.join("store")).unwrap());
     let name: WorkspaceName = "test".parse().unwrap();
     let what = what.into_string().unwrap();
+    let _ = writeln!(std::io::stdout(), "{BEGUN}");
     match what.split_once(' ').unwrap_or((&what, "")) {
         ("snapshot", _) => drop(manager.snapshot(&name, None, &Silent).unwrap()),
         ("restore", id) => {

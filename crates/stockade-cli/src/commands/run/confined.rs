@@ -41,18 +41,21 @@ pub(super) fn run(
     };
     let backends = backends(args.image.as_deref());
     let mut plan = backends.plan(profile, &spec).map_err(plan_failure)?;
-    let overlay = match &args.overlay {
-        Some(name) => Some(overlay::enter(name.as_deref(), place, store, &mut plan)?),
-        None => None,
-    };
     let network = network(args, &plan)?;
     if args.dry_run {
+        if let Some(name) = &args.overlay {
+            overlay::pretend(name.as_deref(), place, store, &mut plan)?;
+        }
         match Format::of(args.output.json) {
             Format::Json => output::json(&plan)?,
             Format::Text => output::text(|out| plan_text::print(&plan, out))?,
         }
         return Ok(Exit::Success);
     }
+    let overlay = match &args.overlay {
+        Some(name) => Some(overlay::enter(name.as_deref(), place, store, &mut plan)?),
+        None => None,
+    };
     // Opened before the command runs: a report that can't be written is known in time.
     let mut report_file = args
         .report
@@ -231,8 +234,20 @@ fn run_failure(error: RunError) -> Failure {
         }) => Exit::NotExecutable,
         _ => Exit::NotSetUp,
     };
+    let no_overlay = matches!(
+        &error,
+        RunError::Spawn(SpawnError::Stage {
+            stage: Stage::OverlayMount,
+            ..
+        })
+    );
     let failure = Failure::new(exit, error);
     match exit {
+        Exit::NotSetUp if no_overlay => failure.hint(
+            "overlayfs takes no file system without extended attributes and no overlay as the \
+             place of its layers: choose a store elsewhere with STOCKADE_HOME; `stockade doctor` \
+             shows whether this machine has overlays",
+        ),
         Exit::NotSetUp => failure.hint("`stockade doctor` shows what this machine offers"),
         _ => failure,
     }

@@ -2,14 +2,16 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
-use stockade_workspace::{Freezer, Process, WorkspaceName, WorkspaceState};
+use stockade_workspace::{Freezer, Input, Process, WorkspaceName, WorkspaceState};
 
 use super::{Context, name, refused};
 use crate::args::ws::{LogsArgs, NameArgs, WsRunArgs};
@@ -34,6 +36,10 @@ pub(super) fn run(context: &Context, args: WsRunArgs) -> Result<Exit, Failure> {
     if let Some(group) = &args.left_running {
         become_left_running(group)?;
     }
+    let input = args.left_input.map(Input::at);
+    // Held until the command has ended: nobody else may be there to type.
+    let held = input.as_ref().map(Input::writer).transpose();
+    let held = held.map_err(refused)?;
     let mut run = args.run;
     run.policy.cwd.get_or_insert_with(|| state.dir.clone());
     run.output.json = context.format == Format::Json;
@@ -48,6 +54,10 @@ pub(super) fn run(context: &Context, args: WsRunArgs) -> Result<Exit, Failure> {
         stated.map(|(key, value)| OsString::from(format!("{key}={value}"))),
     );
     let ended = plain::run_in(&run, Some(context.manager.store().path()));
+    drop(held);
+    if let Some(input) = input {
+        input.remove();
+    }
     if let Some(group) = &args.left_running
         && group != Path::new(NO_GROUP)
     {
@@ -105,14 +115,18 @@ fn leave_running(
     let Some(at) = at else {
         return Err(Failure::text(Exit::Usage, "`-d` must stand alone"));
     };
-    words.splice(
-        at..=at,
-        ["--left-running".into(), group.as_os_str().to_owned()],
-    );
+    let input = context.manager.make_input(name).map_err(refused)?;
+    let handed = [
+        "--left-running".into(),
+        group.as_os_str().to_owned(),
+        "--left-input".into(),
+        input.path().as_os_str().to_owned(),
+    ];
+    words.splice(at..=at, handed);
     let errors = file.try_clone().map_err(open)?;
     let child = Command::new(SELF)
         .args(words)
-        .stdin(Stdio::null())
+        .stdin(Stdio::from(input.reader().map_err(refused)?))
         .stdout(file)
         .stderr(errors)
         .spawn()
@@ -127,10 +141,14 @@ fn leave_running(
         .map(|word| word.to_string_lossy().into_owned());
     if let Some(mut process) = Process::look(child.id(), command.collect()) {
         process.freezer = freezer.map(|freezer| freezer.path().to_owned());
+        process.input = Some(input.path().to_owned());
         let note = |state: &mut WorkspaceState| {
             for ended in state.processes.iter().filter(|process| !process.is_alive()) {
                 if let Some(group) = &ended.freezer {
                     Freezer::at(group).remove();
+                }
+                if let Some(input) = &ended.input {
+                    Input::at(input).remove();
                 }
             }
             state.processes.retain(Process::is_alive);
@@ -148,15 +166,40 @@ fn leave_running(
 }
 
 pub(super) fn logs(context: &Context, args: &LogsArgs) -> Result<Exit, Failure> {
-    show(context, &name(&args.name)?, args.follow)
+    let stop = AtomicBool::new(!args.follow);
+    show(context, &name(&args.name)?, &stop)
 }
 
 pub(super) fn attach(context: &Context, args: &NameArgs) -> Result<Exit, Failure> {
-    show(context, &name(&args.name)?, true)
+    let name = name(&args.name)?;
+    let state = context.manager.show(&name).map_err(refused)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut alive = state.processes.iter().filter(|process| process.is_alive());
+    if let Some(path) = alive.next_back().and_then(|process| process.input.as_ref()) {
+        send(&Input::at(path), Arc::clone(&stop))?;
+    }
+    show(context, &name, &stop)
 }
 
-/// Prints the log; with `follow` until nothing runs any more.
-fn show(context: &Context, name: &WorkspaceName, follow: bool) -> Result<Exit, Failure> {
+/// Hands on what is typed, beside what else is done. Who is at a terminal and ends their input
+/// wants to leave.
+fn send(input: &Input, stop: Arc<AtomicBool>) -> Result<(), Failure> {
+    let Some(mut writer) = input.writer().map_err(refused)? else {
+        return Ok(());
+    };
+    let hand_on = move || {
+        let stdin = std::io::stdin();
+        let whole = std::io::copy(&mut stdin.lock(), &mut writer).is_ok();
+        if whole && stdin.is_terminal() {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    std::thread::Builder::new().spawn(hand_on)?;
+    Ok(())
+}
+
+/// Prints the log until nothing runs any more, or it is to stop.
+fn show(context: &Context, name: &WorkspaceName, stop: &AtomicBool) -> Result<Exit, Failure> {
     let mut state = context.manager.show(name).map_err(refused)?;
     let path = context.manager.log_file(name);
     let mut file = match File::open(&path) {
@@ -173,7 +216,7 @@ fn show(context: &Context, name: &WorkspaceName, follow: bool) -> Result<Exit, F
     let mut out = std::io::stdout().lock();
     let mut buffer = vec![0; 64 * 1024];
     loop {
-        let alive = follow && state.is_alive();
+        let alive = !stop.load(Ordering::Relaxed) && state.is_alive();
         // To the end of what was there when it was looked at: nothing is lost if it ended since.
         loop {
             let got = file.read(&mut buffer)?;
