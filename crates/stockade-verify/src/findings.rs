@@ -120,6 +120,11 @@ impl Findings {
         }
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.items.len()
+    }
+
     /// Whether any finding is an error.
     pub(crate) fn has_errors(&self) -> bool {
         self.items

@@ -289,7 +289,8 @@ impl Entry {
         }
         if self.plain {
             return path.strip_prefix(self.pattern).is_some_and(|rest| {
-                rest.is_empty() && !self.subtree || rest.starts_with('/') && self.subtree
+                rest.is_empty() && (!self.subtree || self.kind == Kind::Credential)
+                    || rest.starts_with('/') && self.subtree
             });
         }
         wildcard(self.pattern.as_bytes(), path.as_bytes(), self.subtree)

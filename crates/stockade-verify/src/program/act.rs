@@ -33,6 +33,12 @@ impl Judge<'_> {
                 result.with(Taint::OUTPUT)
             }
             "argv" => {
+                // `Deno.run({cmd: […]})`
+                let command = arg.and_then(|value| match &value.kind {
+                    Kind::Dict(pairs) => pairs.iter().find(|(key, _)| key.as_text() == Some("cmd")),
+                    _ => None,
+                });
+                let arg = command.map(|(_, words)| words).or(arg);
                 self.argv(path, arg, args, span);
                 result.with(Taint::OUTPUT)
             }
@@ -106,7 +112,18 @@ impl Judge<'_> {
                 result
             }
             "function" => {
-                self.code(path, args.positional.last(), span);
+                let code = args.positional.last();
+                self.code(path, code, span);
+                let text = code.and_then(Value::exact).unwrap_or_default();
+                let reached = text.trim().trim_end_matches(';').strip_prefix("return ");
+                if matches!(
+                    reached,
+                    Some("process" | "require" | "module" | "global.process")
+                ) {
+                    let reason =
+                        format!("`{path}` reaches `{}` unseen", reached.unwrap_or_default());
+                    self.findings.add(Rule::ObfuscatedName, span, reason);
+                }
                 result
             }
             "timer" => {
@@ -219,7 +236,12 @@ impl Judge<'_> {
             "delete" | "delete-tree" | "js-remove" => {
                 let tree = entry.action == "delete-tree"
                     || entry.action == "js-remove" && option(args, "recursive") == Some(true);
+                let walked = arg.is_some_and(|value| value.deep_taint().has(Taint::WALKED));
                 match &place {
+                    Some(place) if walked && self.is_theirs(place) => {
+                        let reason = "deletes every file that it finds";
+                        self.findings.add(Rule::DestroyFiles, span, reason);
+                    }
                     Some(place) => self.delete(
                         place,
                         if tree {
@@ -296,10 +318,41 @@ impl Judge<'_> {
             }
             "encrypt" => Value::unknown(result.taint | Taint::ENCRYPTED),
             "shell-remote" => {
-                if let Some(command) = arg.and_then(Value::as_text) {
-                    self.command_text(command, span);
-                }
+                self.remote_shell(path, arg, span);
                 result.with(Taint::OUTPUT)
+            }
+            "search-path" => {
+                if is_loose(given) {
+                    let reason = format!("takes modules from {given}, where anyone may put them");
+                    self.findings.add(Rule::CodeDynamic, span, reason);
+                }
+                result
+            }
+            "console" => {
+                let reason = format!("`{path}` runs whatever is typed as code");
+                self.findings
+                    .weigh(self.brief, Rule::CodeDynamic, span, reason);
+                result
+            }
+            "unpack" => {
+                if !given.is_empty() {
+                    self.unpacks(given, span);
+                }
+                result
+            }
+            "pickle-option" => {
+                let allowed = args.named("allow_pickle").map(|value| &value.kind);
+                if matches!(allowed, Some(Kind::Bool(true))) {
+                    self.deserialize(path, entry, arg, span);
+                }
+                result
+            }
+            "yaml-option" => {
+                if args.get(0, "typ").and_then(Value::as_text) == Some("unsafe") {
+                    let reason = format!("`{path}` asks for the loader that can run code");
+                    self.findings.add(Rule::Deserialize, span, reason);
+                }
+                result
             }
             "mmap" => {
                 let executable = |value: &Value| {

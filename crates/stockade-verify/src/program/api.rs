@@ -103,6 +103,15 @@ impl Dialect {
         Value::unknown(Taint::UNBOUND | by_name(name))
     }
 
+    /// What a parameter is by its name alone: a web server's request.
+    pub(crate) fn parameter(self, name: &str) -> Option<Value> {
+        match (self, name) {
+            (Self::JavaScript, "req" | "request") => Some(Value::api("IncomingMessage")),
+            (Self::Python, "request") => Some(Value::api("request")),
+            _ => None,
+        }
+    }
+
     /// A member of an API.
     pub(crate) fn member(self, path: &str, attr: &str) -> Value {
         if matches!(attr, "__dict__" | "__call__" | "default") && !path.is_empty() {

@@ -27,11 +27,33 @@ impl Eval<'_, '_> {
                 (None, _) => args.positional.push(value),
             }
         }
-        if callee.as_api().is_none() {
-            self.judge.blocked_call(&call.callee, span);
+        match callee.as_api() {
+            None => self.judge.blocked_call(&call.callee, span),
+            Some(path) => self.pieced_import(path, call, &args, span),
         }
         self.judge.constructs = call.constructs;
         self.invoke(&callee, &args, span, &functions)
+    }
+
+    /// `require("child_" + "process")`: a module's name, in pieces for no reason but one.
+    fn pieced_import(&mut self, path: &str, call: &Call, args: &Args, span: Span) {
+        let imports = |path| {
+            self.dialect
+                .entry(path)
+                .is_some_and(|entry| entry.action == "import")
+        };
+        let Some(ExprKind::Sum(parts)) = call.args.first().map(|arg| &arg.value.kind) else {
+            return;
+        };
+        let constant = parts
+            .iter()
+            .all(|part| matches!(part.kind, ExprKind::Text(_)));
+        let module = args.positional.first().and_then(Value::exact);
+        if let Some(module) = module.filter(|_| constant && imports(path))
+            && self.dialect.has_module(module)
+        {
+            self.judge.hidden_import(module, span);
+        }
     }
 
     /// Calls a value. Functions among the arguments are entered with what the call would give them.
@@ -80,7 +102,7 @@ impl Eval<'_, '_> {
                 Value::unknown(callee.taint | args.taint().without(Taint::UNBOUND))
             }
         };
-        self.callbacks(args, span);
+        self.callbacks(callee, args, span);
         let keys = args.positional.first().and_then(Value::exact);
         let keys = matches!(keys, Some("keydown" | "keypress" | "keyup"));
         let typed = if keys { Taint::SECRET } else { Taint::NONE };
@@ -95,17 +117,14 @@ impl Eval<'_, '_> {
             let item = walked(callee, args)
                 .or(from_list)
                 .unwrap_or_else(|| Value::unknown(given));
-            let inner = Args {
-                positional: vec![item.with(given); count],
-                named: Vec::new(),
-            };
+            let inner = Args::of(vec![item.with(given); count]);
             self.enter(function, &inner);
         }
         result
     }
 
     /// Library functions handed on to be called: `Thread(target=f, args=…)`, `submit(f, …)`.
-    fn callbacks(&mut self, args: &Args, span: Span) {
+    fn callbacks(&mut self, receiver: &Value, args: &Args, span: Span) {
         let dangerous = |eval: &Self, value: &Value| {
             let entry = value.as_api().and_then(|path| eval.dialect.entry(path));
             entry.is_some_and(|entry| {
@@ -137,21 +156,41 @@ impl Eval<'_, '_> {
             };
             found = Some((args.positional[at].clone(), given));
         }
-        if let Some((callee, positional)) = found.filter(|(_, given)| !given.is_empty()) {
-            let args = Args {
-                positional,
-                named: Vec::new(),
-            };
+        if let Some((callee, mut positional)) = found {
+            if positional.is_empty() {
+                // `.then(eval)`, `register_function(os.system)`: called with what is not here.
+                if !self.calls_back(receiver, &callee) {
+                    return;
+                }
+                positional.push(Value::unknown(receiver.deep_taint()));
+            }
+            let args = Args::of(positional);
             self.invoke(&callee, &args, span, &[]);
+        }
+    }
+
+    /// Whether whoever is given a function that runs code will call it.
+    fn calls_back(&self, receiver: &Value, handed: &Value) -> bool {
+        let entry = handed.as_api().and_then(|path| self.dialect.entry(path));
+        let runs = entry.is_some_and(|entry| {
+            entry.action == "code" || entry.action == "shell" && self.dialect == Dialect::Python
+        });
+        runs && match &receiver.kind {
+            Kind::Api(path) => matches!(&**path, "map" | "filter") || path.contains("()"),
+            Kind::Method(inner) => !inner.1.starts_with("assert"),
+            _ => false,
         }
     }
 
     /// Enters a function of the file with arguments that tell something; what it returns.
     fn enter(&mut self, function: &Rc<Function>, args: &Args) -> Value {
         let telling = args.all().any(tells) || function.params.is_empty();
+        if !telling || self.calls >= CALL_DEPTH || self.inlined > INLINED {
+            return Value::unknown(args.taint());
+        }
         let entered = self.entered.entry(Rc::as_ptr(function)).or_default();
         *entered += 1;
-        if !telling || self.calls >= CALL_DEPTH || *entered > ENTRIES || self.inlined > INLINED {
+        if *entered > ENTRIES {
             return Value::unknown(args.taint());
         }
         let mut scope = HashMap::new();
@@ -173,8 +212,10 @@ impl Eval<'_, '_> {
         self.calls += 1;
         self.scopes.push(scope);
         let outer = std::mem::take(&mut self.returned);
+        let anonymous = self.anonymous.len();
         // Functions defined inside are looked at where this one is looked at on its own.
         self.statements(&function.body, &mut Vec::new());
+        self.enter_anonymous(anonymous);
         let returned = std::mem::replace(&mut self.returned, outer);
         self.scopes.pop();
         self.calls -= 1;
@@ -192,10 +233,13 @@ impl Eval<'_, '_> {
         for param in &function.params {
             let default = param.default.as_ref().map(|default| self.expr(default));
             let known = default.filter(|value| value.as_api().is_some());
-            let value = known.unwrap_or_else(|| Value::unknown(Taint::PARAM));
+            let value = known
+                .or_else(|| self.dialect.parameter(&param.name))
+                .unwrap_or_else(|| Value::unknown(Taint::PARAM));
             scope.insert(param.name.clone(), value);
         }
         self.judge.function_depth += 1;
+        self.entered.entry(Rc::as_ptr(function)).or_default();
         self.scopes.push(scope);
         let returned = std::mem::take(&mut self.returned);
         self.body(&function.body);
@@ -210,16 +254,26 @@ impl Eval<'_, '_> {
         self.judge.function_depth -= 1;
     }
 
+    /// Functions that were handed on or kept somewhere: whoever calls them, they are here to be
+    /// called.
+    pub(super) fn enter_anonymous(&mut self, before: usize) {
+        while self.anonymous.len() > before {
+            let Some(function) = self.anonymous.pop() else {
+                break;
+            };
+            if !self.entered.contains_key(&Rc::as_ptr(&function)) {
+                self.enter_alone(&function);
+            }
+        }
+    }
+
     /// What `__reduce__` returns is called when the object is unpickled: a function, its arguments.
     fn unpickled(&mut self, returned: &[Value]) {
         for value in returned.iter().take(4) {
             if let Some([callee, args, ..]) = value.as_list()
                 && callee.as_api().is_some()
             {
-                let args = Args {
-                    positional: args.as_list().unwrap_or_default().to_vec(),
-                    named: Vec::new(),
-                };
+                let args = Args::of(args.as_list().unwrap_or_default().to_vec());
                 self.invoke(callee, &args, Span::default(), &[]);
             }
         }
@@ -232,17 +286,11 @@ impl Eval<'_, '_> {
         }
         match (attr, &value.kind) {
             ("onkeydown" | "onkeypress" | "onkeyup", Kind::Function(function)) => {
-                let args = Args {
-                    positional: vec![Value::unknown(Taint::SECRET); function.params.len()],
-                    named: Vec::new(),
-                };
+                let args = Args::of(vec![Value::unknown(Taint::SECRET); function.params.len()]);
                 self.enter(&Rc::clone(function), &args);
             }
             ("onmessage" | "ondata", Kind::Function(function)) => {
-                let args = Args {
-                    positional: vec![Value::unknown(Taint::SOCKET); function.params.len()],
-                    named: Vec::new(),
-                };
+                let args = Args::of(vec![Value::unknown(Taint::SOCKET); function.params.len()]);
                 self.enter(&Rc::clone(function), &args);
             }
             ("src" | "href" | "location", _) => self.judge.navigates(value, span),
@@ -287,8 +335,6 @@ fn tells(value: &Value) -> bool {
 fn walked(callee: &Value, args: &Args) -> Option<Value> {
     let walks = ["path/filepath.Walk", "path/filepath.WalkDir"].contains(&callee.as_api()?);
     let root = args.positional.first()?.as_text().filter(|_| walks)?;
-    Some(Value::text(format!(
-        "{}/{UNKNOWN}",
-        root.trim_end_matches('/')
-    )))
+    let below = format!("{}/{UNKNOWN}", root.trim_end_matches('/'));
+    Some(Value::text(below).with(Taint::WALKED))
 }

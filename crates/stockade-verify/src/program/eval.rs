@@ -44,6 +44,8 @@ pub(crate) struct Eval<'j, 'a> {
     /// How often each function was entered with arguments.
     pub(super) entered: HashMap<*const Function, usize>,
     pub(super) inlined: usize,
+    /// Functions without a name of their own that were met and not entered yet.
+    pub(super) anonymous: Vec<Rc<Function>>,
     /// Names may be defined in files that are not here.
     open_ended: bool,
     /// Depth of loops without a known end.
@@ -64,6 +66,7 @@ impl<'j, 'a> Eval<'j, 'a> {
             returned: Vec::new(),
             entered: HashMap::new(),
             inlined: 0,
+            anonymous: Vec::new(),
             open_ended: false,
             endless: 0,
         }
@@ -85,10 +88,12 @@ impl<'j, 'a> Eval<'j, 'a> {
     /// Statements of a module, class or function, then the functions defined there.
     pub(super) fn body(&mut self, body: &[Stmt]) {
         let mut functions = Vec::new();
+        let before = self.anonymous.len();
         self.statements(body, &mut functions);
         for function in functions {
             self.enter_alone(&function);
         }
+        self.enter_anonymous(before);
     }
 
     pub(super) fn statements(&mut self, body: &[Stmt], functions: &mut Vec<Rc<Function>>) {
@@ -214,10 +219,7 @@ impl<'j, 'a> Eval<'j, 'a> {
         let mut value = name.map_or(Value::UNKNOWN, |_| Value::UNKNOWN);
         for decorator in decorators.iter().rev() {
             let callee = self.expr(decorator);
-            let args = Args {
-                positional: vec![value],
-                named: Vec::new(),
-            };
+            let args = Args::of(vec![value]);
             value = self.invoke(&callee, &args, decorator.span, &[]);
         }
     }
@@ -419,7 +421,10 @@ impl<'j, 'a> Eval<'j, 'a> {
                 }
                 whole
             }
-            ExprKind::Function(function) => Value::of(Kind::Function(Rc::clone(function))),
+            ExprKind::Function(function) => {
+                self.anonymous.push(Rc::clone(function));
+                Value::of(Kind::Function(Rc::clone(function)))
+            }
             ExprKind::Either(options) => {
                 let mut best = Value::UNKNOWN;
                 for option in options {
@@ -541,7 +546,7 @@ impl<'j, 'a> Eval<'j, 'a> {
         }
     }
 
-    fn index(&mut self, base: &Value, index: &Value, span: Span) -> Value {
+    pub(super) fn index(&mut self, base: &Value, index: &Value, span: Span) -> Value {
         match (&base.kind, index.exact()) {
             (Kind::Api(path), Some("__builtins__")) if &**path == "globals()" => {
                 Value::api("builtins")
@@ -578,7 +583,11 @@ impl<'j, 'a> Eval<'j, 'a> {
                 if index.as_int() == Some(0)
                     && matches!(&**path, "os.Args" | "sys.argv" | "process.argv") =>
             {
-                Value::UNKNOWN
+                if self.dialect == Dialect::Go {
+                    Value::text("/proc/self/exe")
+                } else {
+                    Value::UNKNOWN
+                }
             }
             _ => super::fold::item(base, index),
         }

@@ -18,6 +18,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         "require"
         | "import"
         | "process.mainModule.require"
+        | "process.mainModule.constructor._load"
         | "module.require"
         | "module.constructor._load"
         | "module._load"
@@ -66,7 +67,12 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         }
         "atob" => decoded(text.and_then(stockade_shell::base64), first?.taint),
         "unescape" | "decodeURIComponent" | "decodeURI" => match text {
-            Some(text) => Value::text(percent_decoded(text)).with(first?.taint),
+            Some(text) => {
+                // Letters need no escape, unless they are to be hidden.
+                let hidden = text.matches("%6").count() + text.matches("%7").count() >= 8;
+                let spelled = if hidden { Taint::SPELLED } else { Taint::NONE };
+                Value::text(percent_decoded(text)).with(first?.taint | spelled)
+            }
             None => return None,
         },
         "Buffer.from" | "Buffer" => {
@@ -93,39 +99,11 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         "os.tmpdir" => Value::text("/tmp"),
         "process.cwd" => Value::text("."),
         "Reflect.get" => lookup(eval, first?, args.positional.get(1)?.exact()?, span),
-        "Reflect.apply" => {
-            let positional = args
-                .positional
-                .get(2)
-                .and_then(Value::as_list)
-                .unwrap_or_default()
-                .to_vec();
-            eval.invoke(
-                first?,
-                &Args {
-                    positional,
-                    named: Vec::new(),
-                },
-                span,
-                &[],
-            )
-        }
-        "Reflect.construct" => {
-            let positional = args
-                .positional
-                .get(1)
-                .and_then(Value::as_list)
-                .unwrap_or_default()
-                .to_vec();
-            eval.invoke(
-                first?,
-                &Args {
-                    positional,
-                    named: Vec::new(),
-                },
-                span,
-                &[],
-            )
+        "Reflect.apply" | "Reflect.construct" => {
+            let at = if path == "Reflect.apply" { 2 } else { 1 };
+            let given = args.positional.get(at).and_then(Value::as_list);
+            let inner = Args::of(given.unwrap_or_default().to_vec());
+            eval.invoke(first?, &inner, span, &[])
         }
         "Object.getOwnPropertyDescriptor" => {
             let member = lookup(eval, first?, args.positional.get(1)?.exact()?, span);
@@ -142,6 +120,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
                     "keys"
                 }
             ))
+            .with(first?.taint)
         }
         "path.normalize" | "util.promisify" | "Object.freeze" | "Promise.resolve"
         | "Array.from" => first?.clone(),
@@ -188,38 +167,19 @@ pub(crate) fn applied(
 ) -> Option<Value> {
     let rest = args.positional.get(1..).unwrap_or_default().to_vec();
     match name {
-        "call" => Some(eval.invoke(
-            base,
-            &Args {
-                positional: rest,
-                named: Vec::new(),
-            },
-            span,
-            &[],
-        )),
+        "call" => Some(eval.invoke(base, &Args::of(rest), span, &[])),
         "apply" => {
             let positional = rest
                 .first()
                 .and_then(Value::as_list)
                 .unwrap_or_default()
                 .to_vec();
-            Some(eval.invoke(
-                base,
-                &Args {
-                    positional,
-                    named: Vec::new(),
-                },
-                span,
-                &[],
-            ))
+            Some(eval.invoke(base, &Args::of(positional), span, &[]))
         }
         // A promise of a module gives the module.
         "then" if base.as_api().is_some_and(|path| !path.contains('(')) => {
             let callback = args.positional.first()?.clone();
-            let given = Args {
-                positional: vec![base.clone()],
-                named: Vec::new(),
-            };
+            let given = Args::of(vec![base.clone()]);
             Some(eval.invoke(&callback, &given, span, &[]))
         }
         "bind" => Some(Value::partial(base, rest)),
@@ -301,15 +261,12 @@ pub(crate) fn method(
             ];
             Some(super::fold::slice(base, bounds))
         }
-        (Kind::List(items), "map") => {
+        (Kind::List(items), "map" | "forEach" | "flatMap") => {
             let function = first?.clone();
             let items = Rc::clone(items);
             let mut out = Vec::new();
             for item in items.iter().take(1024) {
-                let args = Args {
-                    positional: vec![item.clone()],
-                    named: Vec::new(),
-                };
+                let args = Args::of(vec![item.clone()]);
                 out.push(eval.invoke(&function, &args, span, &[]));
             }
             Some(Value::list(out))

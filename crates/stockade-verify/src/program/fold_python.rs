@@ -54,10 +54,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             let items = elements(args.positional.get(1)?)?;
             let mut out = Vec::new();
             for item in items.into_iter().take(1024) {
-                let args = Args {
-                    positional: vec![item],
-                    named: Vec::new(),
-                };
+                let args = Args::of(vec![item]);
                 out.push(eval.invoke(&function, &args, span, &[]));
             }
             Value::list(out)
@@ -122,10 +119,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             let start = args.positional.get(2).cloned();
             let mut whole = start.or_else(|| items.next())?;
             for item in items {
-                let args = Args {
-                    positional: vec![whole, item],
-                    named: Vec::new(),
-                };
+                let args = Args::of(vec![whole, item]);
                 whole = eval.invoke(&function, &args, span, &[]);
             }
             whole
@@ -153,6 +147,8 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         | "os.fsencode"
         | "os.fsdecode"
         | "shlex.quote"
+        | "sqlalchemy.text"
+        | "sqlalchemy.sql.text"
         | "urllib.parse.unquote"
         | "textwrap.dedent" => first.filter(|value| value.as_text().is_some())?.clone(),
         "os.path.dirname" => {
@@ -165,8 +161,9 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         }
         "os.path.basename" => Value::text(first?.as_text()?.rsplit('/').next()?).with(first?.taint),
         "os.walk" => {
-            let entry = vec![first?.clone(), Value::UNKNOWN, Value::UNKNOWN];
             first?.as_text()?;
+            let directory = first?.clone().with(Taint::WALKED);
+            let entry = vec![directory, Value::UNKNOWN, Value::UNKNOWN];
             Value::list(vec![Value::list(entry)])
         }
         "glob.glob" | "glob.iglob" => {
@@ -211,7 +208,11 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             let base = Value::api(path.rsplit_once('.')?.0);
             lookup(eval, &base, text?, span)
         }
-        _ if path.ends_with(".__getitem__") || path == "globals().get" => {
+        "globals().get" | "globals().__getitem__" => {
+            let key = Value::text(text?);
+            eval.index(&Value::api("globals()"), &key, span)
+        }
+        _ if path.ends_with(".__getitem__") => {
             let base = Value::api(path.rsplit_once('.')?.0);
             lookup(eval, &base, text?, span)
         }
@@ -327,7 +328,7 @@ pub(crate) fn method(
                 "expanduser" | "resolve" | "absolute" | "as_posix" => Some(base.clone()),
                 "rglob" | "iterdir" | "glob" => {
                     let below = join_path(&[base.clone(), Value::text(UNKNOWN.to_string())]);
-                    Some(Value::list(vec![below]))
+                    Some(Value::list(vec![below.with(Taint::WALKED)]))
                 }
                 _ => None,
             }

@@ -6,61 +6,39 @@ use tree_sitter::Node;
 
 use super::api::go_package_name;
 use super::escapes;
-use super::ir::{Arg, Call, Expr, ExprKind, Function, Param, Program, Stmt, Target, Text};
-use super::python::{operator, statements_as_expression};
-use super::tree::{Source, children, field, first_error, parse, span};
+use super::ir::{Arg, Call, Expr, ExprKind, Function, Op, Param, Program, Stmt, Target, Text};
+use super::lowering::{Lower, nothing, operator, program, statements_as_expression};
+use super::tree::{Source, children, field, span};
 use crate::result::Span;
 
 /// Reads a Go text; `None` if parsing was given up.
 pub(crate) fn lower(text: &str) -> Option<Program> {
-    let tree = parse(&tree_sitter_go::LANGUAGE.into(), text)?;
-    let root = tree.root_node();
-    let mut lowering = Lowering {
-        source: Source::new(text),
-        comments: Vec::new(),
-    };
-    lowering.source.broken = first_error(root);
-    let body = lowering.block(root);
-    Some(Program {
-        body,
-        comments: lowering.comments,
-        broken: lowering.source.broken,
-        fragment: !text.contains("package "),
-        too_deep: lowering.source.too_deep,
-    })
+    let mut lowered = program::<Lowering<'_>>(&tree_sitter_go::LANGUAGE.into(), text)?;
+    lowered.fragment = !text.contains("package ");
+    Some(lowered)
 }
 
 struct Lowering<'t> {
     source: Source<'t>,
-    comments: Vec<Span>,
 }
 
-fn nothing() -> ExprKind {
-    ExprKind::Many(Vec::new())
-}
-
-impl Lowering<'_> {
-    fn text(&self, node: Node<'_>) -> Text {
-        self.source.of(node).into()
+impl<'t> Lower<'t> for Lowering<'t> {
+    fn new(source: Source<'t>) -> Self {
+        Self { source }
     }
 
-    fn block(&mut self, node: Node<'_>) -> Vec<Stmt> {
-        let mut out = Vec::new();
-        if !self.source.descend(node) {
-            return out;
-        }
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
-            self.statement(child, &mut out);
-        }
-        self.source.ascend();
-        out
+    fn source(&self) -> &Source<'t> {
+        &self.source
+    }
+
+    fn source_mut(&mut self) -> &mut Source<'t> {
+        &mut self.source
     }
 
     fn statement(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
         match node.kind() {
             "comment" => {
-                self.comments.push(span(node));
+                self.comment(node);
                 if self.source.of(node).starts_with("//go:linkname") {
                     // The compiler obeys this comment: it reaches another package's private names.
                     out.push(Stmt::Import {
@@ -125,6 +103,144 @@ impl Lowering<'_> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of node")]
+    fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
+        match node.kind() {
+            "identifier" | "field_identifier" | "type_identifier" | "package_identifier" => {
+                ExprKind::Name(self.text(node))
+            }
+            "interpreted_string_literal" => {
+                let quoted = self.source.of(node);
+                let inner = quoted
+                    .get(1..quoted.len().saturating_sub(1))
+                    .unwrap_or_default();
+                ExprKind::Text(escapes::go(inner).into())
+            }
+            "raw_string_literal" => ExprKind::Text(self.source.of(node).trim_matches('`').into()),
+            "rune_literal" => {
+                let inner = self.source.of(node).trim_matches('\'');
+                let c = escapes::go(inner).chars().next();
+                c.map_or_else(nothing, |c| ExprKind::Int(i64::from(u32::from(c))))
+            }
+            "int_literal" => {
+                let digits = self.source.of(node);
+                let octal = digits.len() > 1
+                    && digits.starts_with('0')
+                    && digits.bytes().all(|b| b.is_ascii_digit());
+                let value = if octal {
+                    i64::from_str_radix(digits, 8).ok()
+                } else {
+                    escapes::integer(digits)
+                };
+                value.map_or_else(nothing, ExprKind::Int)
+            }
+            "true" => ExprKind::Bool(true),
+            "false" => ExprKind::Bool(false),
+            "selector_expression" => {
+                match (self.boxed(field(node, "operand")), field(node, "field")) {
+                    (Some(operand), Some(name)) => ExprKind::Attr(operand, self.text(name)),
+                    _ => nothing(),
+                }
+            }
+            "qualified_type" => self.qualified(node).kind,
+            "index_expression" => match (
+                self.boxed(field(node, "operand")),
+                self.boxed(field(node, "index")),
+            ) {
+                (Some(operand), Some(index)) => ExprKind::Index(operand, index),
+                _ => nothing(),
+            },
+            "slice_expression" => match self.boxed(field(node, "operand")) {
+                Some(operand) => {
+                    let parts = [
+                        self.boxed(field(node, "start")),
+                        self.boxed(field(node, "end")),
+                        None,
+                    ];
+                    ExprKind::Slice(operand, parts)
+                }
+                None => nothing(),
+            },
+            "call_expression" => {
+                let Some(function) = field(node, "function") else {
+                    return nothing();
+                };
+                let callee = self.expr(function);
+                let args = field(node, "arguments").map(children).unwrap_or_default();
+                let args = args
+                    .into_iter()
+                    .map(|arg| Arg {
+                        name: None,
+                        value: self.expr(arg),
+                    })
+                    .collect();
+                ExprKind::Call(Box::new(Call {
+                    callee,
+                    args,
+                    constructs: false,
+                }))
+            }
+            "type_conversion_expression" => self
+                .boxed(field(node, "operand"))
+                .map_or_else(nothing, |operand| operand.kind),
+            "type_assertion_expression" | "parenthesized_expression" => {
+                let inner = field(node, "operand").or_else(|| children(node).into_iter().next());
+                self.boxed(inner).map_or_else(nothing, |inner| inner.kind)
+            }
+            "variadic_argument" => {
+                let inner = children(node).into_iter().next();
+                self.boxed(inner).map_or_else(nothing, ExprKind::Spread)
+            }
+            "unary_expression" => {
+                let op = field(node, "operator").map_or("", |op| self.source.of(op));
+                match (self.boxed(field(node, "operand")), op) {
+                    (Some(operand), "-") => ExprKind::Negate(operand),
+                    (Some(operand), _) => operand.kind,
+                    (None, _) => nothing(),
+                }
+            }
+            "binary_expression" => self.binary(node),
+            "composite_literal" => self.composite(node),
+            "literal_value" => self.literal_value(node),
+            "literal_element" => {
+                let inner = children(node).into_iter().next();
+                self.boxed(inner).map_or_else(nothing, |inner| inner.kind)
+            }
+            "func_literal" => {
+                let function = self.function(node);
+                ExprKind::Function(Rc::new(function))
+            }
+            "nil" | "float_literal" | "imaginary_literal" | "iota" | "slice_type" | "map_type"
+            | "pointer_type" | "array_type" | "struct_type" | "interface_type" | "channel_type"
+            | "function_type" | "comment" => nothing(),
+            "short_var_declaration"
+            | "assignment_statement"
+            | "if_statement"
+            | "for_statement"
+            | "return_statement"
+            | "block"
+            | "function_declaration"
+            | "var_declaration"
+            | "statement_list" => {
+                let mut out = Vec::new();
+                self.statement(node, &mut out);
+                statements_as_expression(out)
+            }
+            _ => ExprKind::Many(self.all(node)),
+        }
+    }
+
+    fn target(&mut self, node: Node<'_>) -> Target {
+        match node.kind() {
+            "identifier" => Target::Name(self.text(node)),
+            "selector_expression" => self.attr_target(field(node, "operand"), field(node, "field")),
+            "index_expression" => self.index_target(field(node, "operand"), field(node, "index")),
+            _ => Target::Tuple(Vec::new()),
+        }
+    }
+}
+
+impl Lowering<'_> {
     fn import(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
         let Some(path) = field(node, "path") else {
             return;
@@ -295,175 +411,6 @@ impl Lowering<'_> {
         }
     }
 
-    fn target(&mut self, node: Node<'_>) -> Target {
-        match node.kind() {
-            "identifier" => Target::Name(self.text(node)),
-            "selector_expression" => match (field(node, "operand"), field(node, "field")) {
-                (Some(operand), Some(name)) => {
-                    let operand = self.expr(operand);
-                    Target::Attr(operand, self.text(name))
-                }
-                _ => Target::Tuple(Vec::new()),
-            },
-            "index_expression" => match (field(node, "operand"), field(node, "index")) {
-                (Some(operand), Some(index)) => {
-                    let operand = self.expr(operand);
-                    let index = self.expr(index);
-                    Target::Index(operand, index)
-                }
-                _ => Target::Tuple(Vec::new()),
-            },
-            _ => Target::Tuple(Vec::new()),
-        }
-    }
-
-    fn expr(&mut self, node: Node<'_>) -> Expr {
-        if !self.source.descend(node) {
-            return Expr::new(span(node), nothing());
-        }
-        let kind = self.expr_kind(node);
-        self.source.ascend();
-        Expr::new(span(node), kind)
-    }
-
-    fn boxed(&mut self, node: Option<Node<'_>>) -> Option<Box<Expr>> {
-        node.map(|node| Box::new(self.expr(node)))
-    }
-
-    fn all(&mut self, node: Node<'_>) -> Vec<Expr> {
-        children(node)
-            .into_iter()
-            .map(|child| self.expr(child))
-            .collect()
-    }
-
-    #[expect(clippy::too_many_lines, reason = "one arm for each kind of node")]
-    fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
-        match node.kind() {
-            "identifier" | "field_identifier" | "type_identifier" | "package_identifier" => {
-                ExprKind::Name(self.text(node))
-            }
-            "interpreted_string_literal" => {
-                let quoted = self.source.of(node);
-                let inner = quoted
-                    .get(1..quoted.len().saturating_sub(1))
-                    .unwrap_or_default();
-                ExprKind::Text(escapes::go(inner).into())
-            }
-            "raw_string_literal" => ExprKind::Text(self.source.of(node).trim_matches('`').into()),
-            "rune_literal" => {
-                let inner = self.source.of(node).trim_matches('\'');
-                let c = escapes::go(inner).chars().next();
-                c.map_or_else(nothing, |c| ExprKind::Int(i64::from(u32::from(c))))
-            }
-            "int_literal" => {
-                let digits = self.source.of(node);
-                let octal = digits.len() > 1
-                    && digits.starts_with('0')
-                    && digits.bytes().all(|b| b.is_ascii_digit());
-                let value = if octal {
-                    i64::from_str_radix(digits, 8).ok()
-                } else {
-                    escapes::integer(digits)
-                };
-                value.map_or_else(nothing, ExprKind::Int)
-            }
-            "true" => ExprKind::Bool(true),
-            "false" => ExprKind::Bool(false),
-            "selector_expression" => {
-                match (self.boxed(field(node, "operand")), field(node, "field")) {
-                    (Some(operand), Some(name)) => ExprKind::Attr(operand, self.text(name)),
-                    _ => nothing(),
-                }
-            }
-            "qualified_type" => self.qualified(node).kind,
-            "index_expression" => match (
-                self.boxed(field(node, "operand")),
-                self.boxed(field(node, "index")),
-            ) {
-                (Some(operand), Some(index)) => ExprKind::Index(operand, index),
-                _ => nothing(),
-            },
-            "slice_expression" => match self.boxed(field(node, "operand")) {
-                Some(operand) => {
-                    let parts = [
-                        self.boxed(field(node, "start")),
-                        self.boxed(field(node, "end")),
-                        None,
-                    ];
-                    ExprKind::Slice(operand, parts)
-                }
-                None => nothing(),
-            },
-            "call_expression" => {
-                let Some(function) = field(node, "function") else {
-                    return nothing();
-                };
-                let callee = self.expr(function);
-                let args = field(node, "arguments").map(children).unwrap_or_default();
-                let args = args
-                    .into_iter()
-                    .map(|arg| Arg {
-                        name: None,
-                        value: self.expr(arg),
-                    })
-                    .collect();
-                ExprKind::Call(Box::new(Call {
-                    callee,
-                    args,
-                    constructs: false,
-                }))
-            }
-            "type_conversion_expression" => self
-                .boxed(field(node, "operand"))
-                .map_or_else(nothing, |operand| operand.kind),
-            "type_assertion_expression" | "parenthesized_expression" => {
-                let inner = field(node, "operand").or_else(|| children(node).into_iter().next());
-                self.boxed(inner).map_or_else(nothing, |inner| inner.kind)
-            }
-            "variadic_argument" => {
-                let inner = children(node).into_iter().next();
-                self.boxed(inner).map_or_else(nothing, ExprKind::Spread)
-            }
-            "unary_expression" => {
-                let op = field(node, "operator").map_or("", |op| self.source.of(op));
-                match (self.boxed(field(node, "operand")), op) {
-                    (Some(operand), "-") => ExprKind::Negate(operand),
-                    (Some(operand), _) => operand.kind,
-                    (None, _) => nothing(),
-                }
-            }
-            "binary_expression" => self.binary(node),
-            "composite_literal" => self.composite(node),
-            "literal_value" => self.literal_value(node),
-            "literal_element" => {
-                let inner = children(node).into_iter().next();
-                self.boxed(inner).map_or_else(nothing, |inner| inner.kind)
-            }
-            "func_literal" => {
-                let function = self.function(node);
-                ExprKind::Function(Rc::new(function))
-            }
-            "nil" | "float_literal" | "imaginary_literal" | "iota" | "slice_type" | "map_type"
-            | "pointer_type" | "array_type" | "struct_type" | "interface_type" | "channel_type"
-            | "function_type" | "comment" => nothing(),
-            "short_var_declaration"
-            | "assignment_statement"
-            | "if_statement"
-            | "for_statement"
-            | "return_statement"
-            | "block"
-            | "function_declaration"
-            | "var_declaration"
-            | "statement_list" => {
-                let mut out = Vec::new();
-                self.statement(node, &mut out);
-                statements_as_expression(out)
-            }
-            _ => ExprKind::Many(self.all(node)),
-        }
-    }
-
     fn qualified(&mut self, node: Node<'_>) -> Expr {
         match (field(node, "package"), field(node, "name")) {
             (Some(package), Some(name)) => {
@@ -478,50 +425,19 @@ impl Lowering<'_> {
     }
 
     fn binary(&mut self, node: Node<'_>) -> ExprKind {
-        let op_of = |this: &Self, node: Node<'_>| {
-            field(node, "operator").map_or("", |op| this.source.of(op))
-        };
-        let op = op_of(self, node);
-        if op == "+" || op == "|" {
-            let mut terms = Vec::new();
-            let mut left = node;
-            while left.kind() == "binary_expression" && op_of(self, left) == op {
-                terms.extend(field(left, "right"));
-                match field(left, "left") {
-                    Some(next) => left = next,
-                    None => break,
-                }
-            }
-            terms.push(left);
-            let terms: Vec<Expr> = terms
-                .into_iter()
-                .rev()
-                .map(|term| self.expr(term))
-                .collect();
-            if op == "+" {
-                return ExprKind::Sum(terms);
-            }
+        match self.operator_of(node) {
+            "+" => ExprKind::Sum(self.chain(node)),
             // `os.O_CREATE|os.O_WRONLY|…`, from the left.
-            let mut terms = terms.into_iter();
-            let first = terms.next();
-            let whole = first.map(|first| {
-                terms.fold(first, |left, right| {
+            "|" => {
+                let or = |left: Expr, right: Expr| {
                     let at = Span::new(left.span.start, right.span.end);
-                    Expr::new(
-                        at,
-                        ExprKind::Binary(operator("|"), Box::new(left), Box::new(right)),
-                    )
-                })
-            });
-            return whole.map_or_else(nothing, |whole| whole.kind);
-        }
-        let op = operator(op);
-        match (
-            self.boxed(field(node, "left")),
-            self.boxed(field(node, "right")),
-        ) {
-            (Some(left), Some(right)) => ExprKind::Binary(op, left, right),
-            _ => nothing(),
+                    let kind = ExprKind::Binary(Op::Or, Box::new(left), Box::new(right));
+                    Expr::new(at, kind)
+                };
+                let whole = self.chain(node).into_iter().reduce(or);
+                whole.map_or_else(nothing, |whole| whole.kind)
+            }
+            _ => self.plain_binary(node),
         }
     }
 

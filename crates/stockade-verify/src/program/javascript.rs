@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use tree_sitter::Node;
 
-use super::ir::{Class, ExprKind, Function, Param, Program, Stmt, Target, Text};
-use super::tree::{Source, children, field, first_error, parse, span};
-use crate::result::Span;
+use super::ir::{Class, Expr, ExprKind, Function, Param, Program, Stmt, Target, Text};
+use super::lowering::{Lower, program};
+use super::tree::{Source, children, field, span};
 
 /// Reads a JavaScript text; `None` if parsing was given up.
 pub(crate) fn lower(text: &str) -> Option<Program> {
@@ -28,54 +28,30 @@ pub(crate) fn lower_typescript(text: &str) -> Option<Program> {
 }
 
 fn lower_with(language: &tree_sitter::Language, text: &str) -> Option<Program> {
-    let tree = parse(language, text)?;
-    let root = tree.root_node();
-    let mut lowering = Lowering {
-        source: Source::new(text),
-        comments: Vec::new(),
-    };
-    lowering.source.broken = first_error(root);
-    let body = lowering.block(root);
-    Some(Program {
-        body,
-        comments: lowering.comments,
-        broken: lowering.source.broken,
-        fragment: false,
-        too_deep: lowering.source.too_deep,
-    })
+    program::<Lowering<'_>>(language, text)
 }
 
 struct Lowering<'t> {
     source: Source<'t>,
-    comments: Vec<Span>,
 }
 
-fn nothing() -> ExprKind {
-    ExprKind::Many(Vec::new())
-}
-
-impl Lowering<'_> {
-    fn text(&self, node: Node<'_>) -> Text {
-        self.source.of(node).into()
+impl<'t> Lower<'t> for Lowering<'t> {
+    fn new(source: Source<'t>) -> Self {
+        Self { source }
     }
 
-    fn block(&mut self, node: Node<'_>) -> Vec<Stmt> {
-        let mut out = Vec::new();
-        if !self.source.descend(node) {
-            return out;
-        }
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
-            self.statement(child, &mut out);
-        }
-        self.source.ascend();
-        out
+    fn source(&self) -> &Source<'t> {
+        &self.source
+    }
+
+    fn source_mut(&mut self) -> &mut Source<'t> {
+        &mut self.source
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm for each kind of node")]
     fn statement(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
         match node.kind() {
-            "comment" | "html_comment" | "hash_bang_line" => self.comments.push(span(node)),
+            "comment" | "html_comment" | "hash_bang_line" => self.comment(node),
             "import_statement" => self.import(node, out),
             "export_statement" => {
                 let inner = field(node, "declaration").or_else(|| field(node, "value"));
@@ -187,6 +163,65 @@ impl Lowering<'_> {
         }
     }
 
+    fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
+        self.lowered(node)
+    }
+
+    fn target(&mut self, node: Node<'_>) -> Target {
+        match node.kind() {
+            "identifier" | "shorthand_property_identifier_pattern" => Target::Name(self.text(node)),
+            "member_expression" => self.attr_target(field(node, "object"), field(node, "property")),
+            "subscript_expression" => {
+                self.index_target(field(node, "object"), field(node, "index"))
+            }
+            "object_pattern" => {
+                if !self.source.descend(node) {
+                    return Target::Tuple(Vec::new());
+                }
+                let mut members = Vec::new();
+                for child in children(node) {
+                    match child.kind() {
+                        "shorthand_property_identifier_pattern" => {
+                            members.push((self.text(child), Target::Name(self.text(child))));
+                        }
+                        "pair_pattern" => {
+                            if let (Some(key), Some(value)) =
+                                (field(child, "key"), field(child, "value"))
+                            {
+                                let key: Text =
+                                    self.source.of(key).trim_matches(['"', '\'']).into();
+                                let target = self.target(value);
+                                members.push((key, target));
+                            }
+                        }
+                        "object_assignment_pattern" => {
+                            if let Some(left) = field(child, "left") {
+                                members.push((self.text(left), Target::Name(self.text(left))));
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+                self.source.ascend();
+                Target::Object(members)
+            }
+            "array_pattern" => self.tuple_target(node),
+            "assignment_pattern" => field(node, "left")
+                .map_or_else(|| Target::Tuple(Vec::new()), |left| self.target(left)),
+            "lexical_declaration"
+            | "variable_declaration"
+            | "variable_declarator"
+            | "parenthesized_expression"
+            | "non_null_expression" => {
+                let inner = field(node, "name").or_else(|| children(node).into_iter().next());
+                inner.map_or_else(|| Target::Tuple(Vec::new()), |inner| self.target(inner))
+            }
+            _ => Target::Tuple(Vec::new()),
+        }
+    }
+}
+
+impl Lowering<'_> {
     fn nested(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
         let body = self.block(node);
         out.push(Stmt::Block(body));
@@ -307,18 +342,19 @@ impl Lowering<'_> {
             (None, Some(one)) => vec![one],
             (None, None) => Vec::new(),
         };
+        let mut body = Vec::new();
         let params = params
             .into_iter()
-            .flat_map(|param| self.param(param))
+            .filter_map(|param| self.param(param, &mut body))
             .collect();
-        let body = match field(node, "body") {
-            Some(body) if body.kind() == "statement_block" => self.block(body),
-            Some(body) => {
-                let value = self.expr(body);
-                vec![Stmt::Return(Some(value))]
+        match field(node, "body") {
+            Some(inner) if inner.kind() == "statement_block" => body.extend(self.block(inner)),
+            Some(inner) => {
+                let value = self.expr(inner);
+                body.push(Stmt::Return(Some(value)));
             }
-            None => Vec::new(),
-        };
+            None => {}
+        }
         Function {
             name,
             params,
@@ -327,117 +363,43 @@ impl Lowering<'_> {
         }
     }
 
-    fn param(&mut self, node: Node<'_>) -> Vec<Param> {
+    /// A parameter; one that is taken apart is so by the first statements of the body.
+    fn param(&mut self, node: Node<'_>, body: &mut Vec<Stmt>) -> Option<Param> {
+        let plain = |name| Param {
+            name,
+            default: None,
+            rest: false,
+        };
         match node.kind() {
-            "identifier" => vec![Param {
-                name: self.text(node),
-                default: None,
-                rest: false,
-            }],
+            "identifier" => Some(plain(self.text(node))),
             "assignment_pattern" => {
                 let default = field(node, "right").map(|value| self.expr(value));
-                let name = field(node, "left")
-                    .filter(|left| left.kind() == "identifier")
-                    .map_or_else(|| "".into(), |left| self.text(left));
-                vec![Param {
-                    name,
-                    default,
-                    rest: false,
-                }]
+                let param = self.param(field(node, "left")?, body)?;
+                Some(Param { default, ..param })
             }
-            "rest_pattern" => children(node)
-                .first()
-                .map(|name| Param {
-                    name: self.text(*name),
-                    default: None,
+            "rest_pattern" => {
+                let param = self.param(children(node).first().copied()?, body)?;
+                Some(Param {
                     rest: true,
+                    ..param
                 })
-                .into_iter()
-                .collect(),
-            "required_parameter" | "optional_parameter" => field(node, "pattern")
-                .map(|pattern| self.param(pattern))
-                .unwrap_or_default(),
-            "this" | "comment" | "decorator" => Vec::new(),
-            // Destructured: its names are unknown either way.
-            _ => vec![Param {
-                name: "".into(),
-                default: None,
-                rest: false,
-            }],
-        }
-    }
-
-    fn target(&mut self, node: Node<'_>) -> Target {
-        match node.kind() {
-            "identifier" | "shorthand_property_identifier_pattern" => Target::Name(self.text(node)),
-            "member_expression" => match (field(node, "object"), field(node, "property")) {
-                (Some(object), Some(property)) => {
-                    let object = self.expr(object);
-                    Target::Attr(object, self.text(property))
-                }
-                _ => Target::Tuple(Vec::new()),
-            },
-            "subscript_expression" => match (field(node, "object"), field(node, "index")) {
-                (Some(object), Some(index)) => {
-                    let object = self.expr(object);
-                    let index = self.expr(index);
-                    Target::Index(object, index)
-                }
-                _ => Target::Tuple(Vec::new()),
-            },
-            "object_pattern" => {
-                if !self.source.descend(node) {
-                    return Target::Tuple(Vec::new());
-                }
-                let mut members = Vec::new();
-                for child in children(node) {
-                    match child.kind() {
-                        "shorthand_property_identifier_pattern" => {
-                            members.push((self.text(child), Target::Name(self.text(child))));
-                        }
-                        "pair_pattern" => {
-                            if let (Some(key), Some(value)) =
-                                (field(child, "key"), field(child, "value"))
-                            {
-                                let key: Text =
-                                    self.source.of(key).trim_matches(['"', '\'']).into();
-                                let target = self.target(value);
-                                members.push((key, target));
-                            }
-                        }
-                        "object_assignment_pattern" => {
-                            if let Some(left) = field(child, "left") {
-                                members.push((self.text(left), Target::Name(self.text(left))));
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-                self.source.ascend();
-                Target::Object(members)
             }
-            "array_pattern" => {
-                if !self.source.descend(node) {
-                    return Target::Tuple(Vec::new());
-                }
-                let targets = children(node)
-                    .into_iter()
-                    .map(|child| self.target(child))
-                    .collect();
-                self.source.ascend();
-                Target::Tuple(targets)
+            "required_parameter" | "optional_parameter" => {
+                self.param(field(node, "pattern")?, body)
             }
-            "assignment_pattern" => field(node, "left")
-                .map_or_else(|| Target::Tuple(Vec::new()), |left| self.target(left)),
-            "lexical_declaration"
-            | "variable_declaration"
-            | "variable_declarator"
-            | "parenthesized_expression"
-            | "non_null_expression" => {
-                let inner = field(node, "name").or_else(|| children(node).into_iter().next());
-                inner.map_or_else(|| Target::Tuple(Vec::new()), |inner| self.target(inner))
+            "object_pattern" | "array_pattern" => {
+                let name: Text = format!("<{}>", node.start_byte()).into();
+                let target = self.target(node);
+                let value = Expr::new(span(node), ExprKind::Name(name.clone()));
+                body.push(Stmt::Assign {
+                    target,
+                    value,
+                    op: None,
+                });
+                Some(plain(name))
             }
-            _ => Target::Tuple(Vec::new()),
+            "this" | "comment" | "decorator" => None,
+            _ => Some(plain("".into())),
         }
     }
 }

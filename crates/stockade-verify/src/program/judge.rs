@@ -28,6 +28,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) function_depth: usize,
     /// The text is a few lines, and this is what it is for: no library, no large program.
     pub(super) brief: bool,
+    /// A package that others import, not a program.
+    pub(super) library: bool,
     /// The call is `new X(…)`.
     pub(crate) constructs: bool,
     pub(super) seen: Seen,
@@ -61,10 +63,11 @@ impl<'a> Judge<'a> {
         dialect: Dialect,
         analysis: &'a Analysis<'a>,
         findings: &'a mut Findings,
-        size: usize,
+        text: &str,
     ) -> Self {
         Self {
-            brief: size < BRIEF && analysis.depth == 0,
+            brief: text.len() < BRIEF && analysis.depth == 0,
+            library: dialect == Dialect::Go && is_library(text),
             dialect,
             analysis,
             findings,
@@ -114,6 +117,24 @@ impl<'a> Judge<'a> {
                 format!("uses `{module}`, which is blocked"),
             );
         }
+        if path.starts_with("data:") {
+            let reason = "imports code that is written in the address itself";
+            self.findings.add(Rule::CodeHidden, span, reason);
+        }
+        if self.dialect == Dialect::JavaScript && hosts::is_url(path) {
+            let known = [
+                "deno.land",
+                "esm.sh",
+                "jsr.io",
+                "unpkg.com",
+                "cdn.jsdelivr.net",
+            ];
+            let known = hosts::host_of(path).is_some_and(|host| known.contains(&host));
+            let certain = !known && (self.brief || hosts::suspicion(path).is_some());
+            let reason = format!("imports code from {path}");
+            self.findings
+                .weigh(certain, Rule::DownloadRun, span, reason);
+        }
         let low = match self.dialect {
             Dialect::Go => match path {
                 "unsafe" => Some("reaches past the type system"),
@@ -135,7 +156,7 @@ impl<'a> Judge<'a> {
         if let Some(low) = low
             && self.reported_modules.insert(path.into())
         {
-            let certain = self.brief && self.dialect == Dialect::Go;
+            let certain = self.brief && self.dialect == Dialect::Go && !self.library;
             self.findings
                 .weigh(certain, Rule::LowLevel, span, format!("`{path}` {low}"));
         }
@@ -209,16 +230,17 @@ impl<'a> Judge<'a> {
                 self.import(&module.clone(), span);
                 let hidden = args
                     .first()
-                    .is_some_and(|name| name.taint.has(Taint::DECODED));
+                    .is_some_and(|name| name.taint.has(Taint::DECODED | Taint::SPELLED));
                 if hidden || indirect {
-                    self.findings.add(
-                        Rule::ObfuscatedName,
-                        span,
-                        format!("imports `{module}` by a hidden name"),
-                    );
+                    self.hidden_import(&module.clone(), span);
                 }
             }
         }
+    }
+
+    pub(crate) fn hidden_import(&mut self, module: &str, span: Span) {
+        let reason = format!("imports `{module}` by a hidden name");
+        self.findings.add(Rule::ObfuscatedName, span, reason);
     }
 
     /// A call of a function of a library; what is known of its result.
@@ -253,8 +275,17 @@ impl<'a> Judge<'a> {
         let Some((library, name)) = path.rsplit_once('.') else {
             return;
         };
+        // `sh.rm("-rf", "/")`: every member is a program.
+        if matches!(library, "sh" | "plumbum.local" | "plumbum.cmd")
+            && self.dialect == Dialect::Python
+        {
+            let mut words = vec![Value::text(name)];
+            words.extend(args.positional.iter().cloned());
+            self.argv(path, Some(&Value::list(words)), args, span);
+        }
+        self.privileges(args, span);
+        self.sql(callee, name, args, span);
         if library.ends_with(')') {
-            self.sql(callee, name, args, span);
             let sends = ["send", "upload", "post", "put_", "publish"];
             if sends.iter().any(|verb| name.starts_with(verb)) {
                 self.sends(path, args, span);
@@ -283,132 +314,6 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A method of an object whose class is not known.
-    pub(crate) fn method(
-        &mut self,
-        base: &Value,
-        name: &str,
-        args: &Args,
-        span: Span,
-        indirect: bool,
-    ) -> Value {
-        let taint = base.deep_taint() | args.taint().without(Taint::UNBOUND);
-        let result = Value::unknown(taint);
-        if let Kind::Handle(path) = &base.kind {
-            return self.handle(&path.clone(), name, args, span);
-        }
-        if let Some(entry) = self.dialect.entry(&format!(".{name}")) {
-            match entry.action {
-                "write-self" | "read-self" => {
-                    if let Some(path) = base.as_text() {
-                        let place = Place::new(path);
-                        return if entry.action == "write-self" {
-                            self.write(&place, path, Writing::Replace, args.taint(), span);
-                            result
-                        } else {
-                            self.read(&place, span, result)
-                        };
-                    }
-                }
-                "shell-remote" => {
-                    if let Some(command) = args.first().and_then(Value::as_text) {
-                        self.command_text(command, span);
-                    }
-                }
-                "push" if args.taint().has(Taint::ENVIRONMENT) => {
-                    self.findings
-                        .add(Rule::Exfiltration, span, "hands the whole environment over");
-                }
-                _ => {}
-            }
-        }
-        if let Some(path) = base.as_text() {
-            self.path_method(path, name, args, span);
-        }
-        self.unknown_method(base, name, args, span, indirect);
-        result
-    }
-
-    /// `Path("…").unlink()` and its kin.
-    fn path_method(&mut self, path: &str, name: &str, args: &Args, span: Span) {
-        let place = Place::new(path);
-        let looks_like_path = path.contains('/') || path.starts_with('~');
-        if self.dialect != Dialect::Python || !looks_like_path {
-            return;
-        }
-        match name {
-            "unlink" | "rmdir" => self.delete(&place, Deletion::File, span),
-            "mkdir" | "touch" | "symlink_to" | "hardlink_to" => {
-                self.write(&place, path, Writing::Append, Taint::NONE, span);
-            }
-            "chmod" => self.chmod(path, args.first(), span),
-            // Of two arguments it is a text's.
-            "rename" | "replace" if args.positional.len() == 1 => {
-                if let Some(target) = args.first().and_then(Value::as_text) {
-                    let place = Place::new(target);
-                    self.write(&place, target, Writing::Replace, Taint::NONE, span);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A statement for a database.
-    fn sql(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
-        if matches!(
-            name,
-            "execute"
-                | "executescript"
-                | "query"
-                | "raw"
-                | "executemany"
-                | "exec"
-                | "Exec"
-                | "Query"
-                | "$executeRawUnsafe"
-        ) && let Some(text) = args.first().and_then(Value::as_text)
-        {
-            let upper = text.trim_start().to_ascii_uppercase();
-            if upper.starts_with("DROP ") || upper.starts_with("TRUNCATE ") {
-                let base_known = base.taint.has(Taint::PARAM);
-                let reason = "drops or empties tables";
-                if base_known || self.function_depth > 0 && !self.brief {
-                    self.findings.warn(Rule::DestroyData, span, reason);
-                } else {
-                    self.findings.add(Rule::DestroyData, span, reason);
-                }
-            }
-        }
-    }
-
-    fn unknown_method(
-        &mut self,
-        base: &Value,
-        name: &str,
-        args: &Args,
-        span: Span,
-        indirect: bool,
-    ) {
-        self.sql(base, name, args, span);
-        let connection = matches!(name, "connect" | "Connect")
-            && args
-                .first()
-                .is_some_and(|value| value.as_list().is_some_and(|items| items.len() >= 2));
-        if connection && base.taint.has(Taint::UNBOUND) {
-            self.connects(args.first(), span);
-        }
-        if indirect
-            && base.taint.has(Taint::UNBOUND)
-            && matches!(name, "eval" | "exec" | "system" | "spawn" | "execSync")
-        {
-            self.findings.add(
-                Rule::ObfuscatedName,
-                span,
-                format!("reaches `{name}` through a computed name"),
-            );
-        }
-    }
-
     /// A call of something that is not known at all.
     pub(crate) fn unknown_call(&mut self, callee: &Value, args: &Args, span: Span) {
         let computed = callee.indirect && callee.taint.has(Taint::DECODED);
@@ -420,37 +325,6 @@ impl<'a> Judge<'a> {
             );
         }
         let _ = args;
-    }
-
-    /// Methods of an open file.
-    fn handle(&mut self, path: &Text, name: &str, args: &Args, span: Span) -> Value {
-        match name {
-            "write" | "writelines" | "Write" | "WriteString" | "end" | "add" => {
-                let taint = args.taint();
-                self.encrypts(path, taint, span);
-                let source = args.first().and_then(Value::as_text).map(Place::new);
-                if source.is_some_and(|place| is_foreign(&place)) {
-                    self.archived.insert(path.clone());
-                }
-                if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
-                    self.downloaded.insert(path.clone());
-                }
-                Value::UNKNOWN
-            }
-            "read" | "readlines" | "readline" | "Read" => {
-                let place = Place::new(path);
-                let secret = place.is(crate::paths::Kind::Credential) && !path.ends_with(".pub");
-                let mut own = if secret { Taint::SECRET } else { Taint::NONE };
-                if is_foreign(&place) || self.archived.contains(path) {
-                    own |= Taint::FOREIGN;
-                }
-                if is_loose(path) {
-                    own |= Taint::LOOSE;
-                }
-                Value::unknown(Taint::FILE | own)
-            }
-            _ => Value::of(Kind::Handle(path.clone())),
-        }
     }
 
     pub(crate) fn attribute(&mut self, base: &Expr, attr: &str, span: Span) {
@@ -548,6 +422,10 @@ impl<'a> Judge<'a> {
         if self.files().read(place, span, self.findings) {
             result.taint |= Taint::SECRET;
         }
+        if self.brief && place.is(crate::paths::Kind::Account) {
+            let reason = format!("reads {}", place.path);
+            self.findings.raise(Rule::AccountRead, span, reason);
+        }
         result
     }
 
@@ -567,14 +445,19 @@ impl<'a> Judge<'a> {
     }
 
     /// Encrypted content written over files of the user or the system, many or one.
-    fn encrypts(&mut self, path: &str, taint: Taint, span: Span) {
+    pub(super) fn encrypts(&mut self, path: &str, taint: Taint, span: Span) {
         let place = Place::new(path);
-        let theirs = matches!(place.root, Root::Home | Root::Absolute)
-            && !place.within(&self.analysis.verifier.allowed_paths);
+        let theirs = self.is_theirs(&place);
         if taint.has(Taint::ENCRYPTED) && theirs && path.contains(UNKNOWN) {
             let reason = "replaces files by encrypted ones";
             self.findings.add(Rule::DestroyFiles, span, reason);
         }
+    }
+
+    /// A place of the user or the system, where the program has nothing to write.
+    pub(super) fn is_theirs(&self, place: &Place) -> bool {
+        matches!(place.root, Root::Home | Root::Absolute)
+            && !place.within(&self.analysis.verifier.allowed_paths)
     }
 
     pub(super) fn delete(&mut self, place: &Place, how: Deletion, span: Span) {
@@ -582,7 +465,7 @@ impl<'a> Judge<'a> {
     }
 
     pub(super) fn chmod(&mut self, path: &str, mode: Option<&Value>, span: Span) {
-        let Some(bits) = mode.and_then(Value::as_int) else {
+        let Some(bits) = mode.and_then(mode_bits) else {
             self.executable.insert(path.into());
             return;
         };
@@ -664,6 +547,42 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// A Go file of a package that others import: named so, and described for them.
+fn is_library(text: &str) -> bool {
+    let package = |line: &str| Some(line.strip_prefix("package ")?.trim() != "main");
+    let described = |line: &str| {
+        let comment = line
+            .strip_prefix("// ")
+            .is_some_and(|rest| !rest.starts_with('#'));
+        comment || line.starts_with("/* ")
+    };
+    text.lines().find_map(package) == Some(true) && text.lines().any(described)
+}
+
+/// A mode as a number, or as the names of its bits.
+fn mode_bits(mode: &Value) -> Option<i64> {
+    match &mode.kind {
+        Kind::Int(bits) => Some(*bits),
+        Kind::Api(name) => Some(match name.rsplit('.').next()? {
+            "S_ISUID" => 0o4000,
+            "S_ISGID" => 0o2000,
+            "S_IRWXU" => 0o700,
+            "S_IRWXG" => 0o070,
+            "S_IRWXO" => 0o007,
+            "S_IWOTH" => 0o002,
+            "S_IXUSR" | "S_IEXEC" => 0o100,
+            "S_IXGRP" => 0o010,
+            "S_IXOTH" => 0o001,
+            name if name.starts_with("S_I") => 0,
+            _ => return None,
+        }),
+        Kind::List(parts) => parts
+            .iter()
+            .try_fold(0, |bits, part| Some(bits | mode_bits(part)?)),
+        _ => None,
+    }
+}
+
 /// A place where anyone may put a file.
 pub(super) fn is_loose(path: &str) -> bool {
     ["/tmp/", "/var/tmp/", "/dev/shm/"]
@@ -673,9 +592,10 @@ pub(super) fn is_loose(path: &str) -> bool {
 
 /// A file of the system or the user, not the program's own.
 pub(super) fn is_foreign(place: &Place) -> bool {
-    let system = ["/etc/", "/var/", "/home/"]
-        .iter()
-        .any(|directory| place.path.starts_with(directory));
+    let system = ["/etc", "/var", "/home"].iter().any(|directory| {
+        let below = place.path.strip_prefix(directory);
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
     (system && !place.path.starts_with("/var/tmp/"))
         || place.root == Root::Home && !place.path.starts_with("~/.cache/")
 }

@@ -15,8 +15,10 @@ mod go;
 mod ir;
 mod javascript;
 mod judge;
+mod lowering;
 mod mangled;
 mod names;
+mod objects;
 mod payload;
 mod python;
 mod run;
@@ -55,7 +57,7 @@ pub(crate) fn judge(
         );
         return Vec::new();
     };
-    let mut judge = judge::Judge::new(dialect, analysis, findings, text.len());
+    let mut judge = judge::Judge::new(dialect, analysis, findings, text);
     let complete = eval::Eval::new(dialect, &mut judge).run(&program);
     judge.finish();
     if dialect == Dialect::Go {

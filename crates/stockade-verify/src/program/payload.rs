@@ -77,6 +77,17 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
             "a page that runs what its visitors send",
         ));
     }
+    if has("__class__")
+        && ["__subclasses__", "__mro__", "__bases__", "__globals__"]
+            .iter()
+            .any(|rung| has(rung))
+        && (has("{{") || has("{%") || has("__subclasses__("))
+    {
+        return Some((
+            Rule::SandboxGadget,
+            "a template that climbs to the interpreter's internals",
+        ));
+    }
     if has("!!python/object/apply") || has("!!python/object/new") {
         return Some((
             Rule::Deserialize,

@@ -6,61 +6,36 @@ use std::rc::Rc;
 
 use tree_sitter::Node;
 
-use super::ir::{
-    Arg, Call, Class, Expr, ExprKind, Function, Op, Param, Program, Stmt, Target, Text,
-};
-use super::tree::{Source, children, field, first_error, parse, span};
-use crate::result::Span;
+use super::ir::{Arg, Call, Class, Expr, ExprKind, Function, Param, Program, Stmt, Target, Text};
+use super::lowering::{Lower, operator, program};
+use super::tree::{Source, children, field, span};
 
 /// Reads a Python text; `None` if parsing was given up.
 pub(crate) fn lower(text: &str) -> Option<Program> {
-    let tree = parse(&tree_sitter_python::LANGUAGE.into(), text)?;
-    let root = tree.root_node();
-    let mut lowering = Lowering {
-        source: Source::new(text),
-        comments: Vec::new(),
-    };
-    lowering.source.broken = first_error(root);
-    let body = lowering.block(root);
-    Some(Program {
-        body,
-        comments: lowering.comments,
-        broken: lowering.source.broken,
-        fragment: false,
-        too_deep: lowering.source.too_deep,
-    })
+    program::<Lowering<'_>>(&tree_sitter_python::LANGUAGE.into(), text)
 }
 
 struct Lowering<'t> {
     source: Source<'t>,
-    comments: Vec<Span>,
 }
 
-impl Lowering<'_> {
-    fn text(&self, node: Node<'_>) -> Text {
-        self.source.of(node).into()
+impl<'t> Lower<'t> for Lowering<'t> {
+    fn new(source: Source<'t>) -> Self {
+        Self { source }
     }
 
-    fn block(&mut self, node: Node<'_>) -> Vec<Stmt> {
-        let mut out = Vec::new();
-        if !self.source.descend(node) {
-            return out;
-        }
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
-            if child.kind() == "comment" {
-                self.comments.push(span(child));
-            } else {
-                self.statement(child, &mut out);
-            }
-        }
-        self.source.ascend();
-        out
+    fn source(&self) -> &Source<'t> {
+        &self.source
+    }
+
+    fn source_mut(&mut self) -> &mut Source<'t> {
+        &mut self.source
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm for each kind of node")]
     fn statement(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
         match node.kind() {
+            "comment" => self.comment(node),
             "expression_statement" => {
                 for child in children(node) {
                     self.expression_statement(child, out);
@@ -167,6 +142,32 @@ impl Lowering<'_> {
         }
     }
 
+    fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
+        self.lowered(node)
+    }
+
+    fn target(&mut self, node: Node<'_>) -> Target {
+        match node.kind() {
+            "identifier" => Target::Name(self.text(node)),
+            "attribute" => self.attr_target(field(node, "object"), field(node, "attribute")),
+            "subscript" => self.index_target(field(node, "value"), field(node, "subscript")),
+            "pattern_list"
+            | "tuple_pattern"
+            | "list_pattern"
+            | "expression_list"
+            | "tuple"
+            | "list"
+            | "parenthesized_expression" => self.tuple_target(node),
+            "list_splat_pattern" | "as_pattern_target" => {
+                let inner = children(node).into_iter().next();
+                inner.map_or_else(|| Target::Tuple(Vec::new()), |inner| self.target(inner))
+            }
+            _ => Target::Tuple(Vec::new()),
+        }
+    }
+}
+
+impl Lowering<'_> {
     /// Conditions as expressions, bodies as blocks.
     fn nested(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
         if !self.source.descend(node) {
@@ -176,7 +177,7 @@ impl Lowering<'_> {
         let mut cursor = node.walk();
         for child in node.named_children(&mut cursor) {
             match child.kind() {
-                "comment" => self.comments.push(span(child)),
+                "comment" => self.comment(child),
                 "block" => {
                     let body = self.block(child);
                     inner.push(Stmt::Block(body));
@@ -427,81 +428,5 @@ impl Lowering<'_> {
             }
         }
         out
-    }
-
-    fn target(&mut self, node: Node<'_>) -> Target {
-        match node.kind() {
-            "identifier" => Target::Name(self.text(node)),
-            "attribute" => match (field(node, "object"), field(node, "attribute")) {
-                (Some(object), Some(attribute)) => {
-                    let object = self.expr(object);
-                    Target::Attr(object, self.text(attribute))
-                }
-                _ => Target::Tuple(Vec::new()),
-            },
-            "subscript" => match (field(node, "value"), field(node, "subscript")) {
-                (Some(value), Some(index)) => {
-                    let value = self.expr(value);
-                    let index = self.expr(index);
-                    Target::Index(value, index)
-                }
-                _ => Target::Tuple(Vec::new()),
-            },
-            "pattern_list"
-            | "tuple_pattern"
-            | "list_pattern"
-            | "expression_list"
-            | "tuple"
-            | "list"
-            | "parenthesized_expression" => {
-                if !self.source.descend(node) {
-                    return Target::Tuple(Vec::new());
-                }
-                let targets = children(node)
-                    .into_iter()
-                    .map(|child| self.target(child))
-                    .collect();
-                self.source.ascend();
-                Target::Tuple(targets)
-            }
-            "list_splat_pattern" | "as_pattern_target" => {
-                let inner = children(node).into_iter().next();
-                inner.map_or_else(|| Target::Tuple(Vec::new()), |inner| self.target(inner))
-            }
-            _ => Target::Tuple(Vec::new()),
-        }
-    }
-}
-
-/// Statements met where an expression stands, as a function that is called.
-pub(crate) fn statements_as_expression(body: Vec<Stmt>) -> ExprKind {
-    let span = Span::default();
-    let function = Function {
-        name: None,
-        params: Vec::new(),
-        body,
-        decorators: Vec::new(),
-    };
-    let callee = Expr::new(span, ExprKind::Function(Rc::new(function)));
-    ExprKind::Call(Box::new(Call {
-        callee,
-        args: Vec::new(),
-        constructs: false,
-    }))
-}
-
-pub(crate) fn operator(text: &str) -> Op {
-    match text {
-        "+" => Op::Add,
-        "-" => Op::Sub,
-        "*" => Op::Mul,
-        "/" | "//" => Op::Div,
-        "%" => Op::Rem,
-        "^" => Op::Xor,
-        "&" => Op::And,
-        "|" => Op::Or,
-        "<<" => Op::Shl,
-        ">>" => Op::Shr,
-        _ => Op::Other,
     }
 }

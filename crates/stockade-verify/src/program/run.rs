@@ -161,16 +161,20 @@ impl Judge<'_> {
         let interpreter = program
             .exact()
             .map(|name| name.rsplit('/').next().unwrap_or(name));
-        let runs_text = interpreter.is_some_and(|name| {
-            stockade_shell::is_shell(name) || name.starts_with("python") || name == "node"
-        }) && words
+        let given_text = words
             .iter()
-            .any(|word| matches!(word.exact(), Some("-c" | "-e")))
-            && words.iter().any(|word| word.exact().is_none());
-        if runs_text && taint.has(Taint::UNBOUND | OUTSIDE | Taint::DOWNLOADED | Taint::SOCKET) {
+            .any(|word| matches!(word.exact(), Some("-c" | "-e")));
+        let shell = given_text && interpreter.is_some_and(stockade_shell::is_shell);
+        let other = given_text
+            && interpreter.is_some_and(|name| name.starts_with("python") || name == "node");
+        let unknown = words.iter().any(|word| word.exact().is_none());
+        if (shell || other)
+            && unknown
+            && taint.has(Taint::UNBOUND | OUTSIDE | Taint::DOWNLOADED | Taint::SOCKET)
+        {
             return self.built_command(path, taint, span);
         }
-        let certain = self.brief && self.dialect == Dialect::Go;
+        let certain = self.brief && (shell || self.dialect == Dialect::Go && !self.library);
         let reason = format!("`{path}` starts another program");
         self.findings
             .weigh(certain, Rule::ExecProcess, span, reason);
@@ -199,7 +203,9 @@ impl Judge<'_> {
         if !(stockade_shell::is_shell(name) || windows) {
             return;
         }
+        let mut interactive = false;
         let bare = words.all(|word| {
+            interactive |= matches!(word, "-i" | "-li" | "-il");
             matches!(
                 word,
                 "-i" | "-l" | "-li" | "-il" | "--noprofile" | "--norc" | "-p"
@@ -207,7 +213,7 @@ impl Judge<'_> {
         });
         if bare {
             self.seen.shell.get_or_insert(span);
-            if program.contains('/') {
+            if interactive || program.contains('/') {
                 self.findings
                     .add(Rule::ShellEscape, span, "starts an interactive shell");
             }
@@ -266,10 +272,12 @@ impl Judge<'_> {
             return;
         };
         let taint = value.deep_taint();
+        let before = self.findings.count();
         if let Some(text) = value.as_text() {
             let known = text.replace(UNKNOWN, "__unknown");
             self.nested_code(&known, span);
         }
+        let acts = self.findings.count() > before;
         let exact = value.exact().is_some();
         if taint.has(Taint::SOCKET) {
             self.findings.add(
@@ -294,6 +302,9 @@ impl Judge<'_> {
             if looks_encoded || taint.has(Taint::SPELLED) {
                 self.findings
                     .add(Rule::CodeHidden, span, format!("`{path}` of encoded text"));
+            } else if acts {
+                let reason = format!("`{path}` of text that does more than compute");
+                self.findings.add(Rule::CodeDynamic, span, reason);
             } else {
                 self.findings.warn(
                     Rule::CodeDynamic,

@@ -88,6 +88,11 @@ impl Judge<'_> {
 
     /// Data given to something that sends it.
     pub(super) fn sends(&mut self, path: &str, args: &Args, span: Span) {
+        let archive = |value: &Value| match &value.kind {
+            Kind::Handle(file) => self.archived.contains(file),
+            _ => false,
+        };
+        let foreign = args.all().any(archive);
         let taint = args.taint();
         if taint.has(Taint::SECRET) && !auth_only(args) {
             self.findings.add(
@@ -113,7 +118,7 @@ impl Judge<'_> {
                 span,
                 format!("`{path}` sends the output of commands from the network"),
             );
-        } else if taint.has(Taint::FOREIGN) {
+        } else if foreign || taint.has(Taint::FOREIGN) {
             self.findings.add(
                 Rule::Exfiltration,
                 span,

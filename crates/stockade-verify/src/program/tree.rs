@@ -1,11 +1,14 @@
 //! Syntax trees: parsing within bounds, and what lowering needs from nodes.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree};
 
+use super::ir::Text;
 use crate::result::Span;
 
 /// Nesting that is followed; beyond it the rest is not read.
@@ -44,7 +47,9 @@ pub(crate) struct Source<'t> {
     pub(crate) text: &'t str,
     pub(crate) depth: usize,
     pub(crate) too_deep: Option<Span>,
-    pub(crate) broken: Option<Span>,
+    pub(crate) comments: Vec<Span>,
+    /// Names met so far: the same few make up most of a text.
+    names: RefCell<HashSet<Text>>,
 }
 
 impl<'t> Source<'t> {
@@ -53,7 +58,8 @@ impl<'t> Source<'t> {
             text,
             depth: 0,
             too_deep: None,
-            broken: None,
+            comments: Vec::new(),
+            names: RefCell::default(),
         }
     }
 
@@ -61,6 +67,21 @@ impl<'t> Source<'t> {
         self.text
             .get(node.start_byte()..node.end_byte())
             .unwrap_or_default()
+    }
+
+    /// The node's text, shared with other nodes of the same text.
+    pub(crate) fn name(&self, node: Node<'_>) -> Text {
+        let text = self.of(node);
+        if text.len() > 48 {
+            return text.into();
+        }
+        let mut names = self.names.borrow_mut();
+        if let Some(known) = names.get(text) {
+            return Rc::clone(known);
+        }
+        let new: Text = text.into();
+        names.insert(Rc::clone(&new));
+        new
     }
 
     /// Enters a level; `false` when it is one too many.

@@ -11,7 +11,7 @@ pub(crate) const LONGEST: usize = 1 << 18;
 
 /// Where a value came from; several at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Taint(u16);
+pub(crate) struct Taint(u32);
 
 impl Taint {
     pub(crate) const NONE: Self = Self(0);
@@ -46,6 +46,9 @@ impl Taint {
     pub(crate) const LOOSE: Self = Self(1 << 15);
     /// One number after the other.
     pub(crate) const SERIES: Self = Self(1 << 14);
+
+    /// One of the files that a walk through directories finds.
+    pub(crate) const WALKED: Self = Self(1 << 16);
 
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -309,6 +312,14 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Arguments by position alone.
+    pub(crate) fn of(positional: Vec<Value>) -> Self {
+        Self {
+            positional,
+            named: Vec::new(),
+        }
+    }
+
     /// The argument at a position, or with a name.
     pub(crate) fn get(&self, at: usize, name: &str) -> Option<&Value> {
         self.positional.get(at).or_else(|| self.named(name))

@@ -60,6 +60,12 @@ impl Judge<'_> {
         }
     }
 
+    /// Whether an earlier stage of the pipeline fetches what this one reads.
+    pub(super) fn comes_from_network(&self, id: CommandId) -> bool {
+        let upstream = self.script.upstream(id);
+        upstream.iter().any(|other| self.fetches(*other))
+    }
+
     /// What runs text that came from the network or was decoded.
     pub(super) fn run_download(&mut self, id: CommandId, name: &str, command: &Command) {
         if interprets_stdin(name, command) && self.runs_input(id, name, command) {
@@ -165,7 +171,7 @@ impl Judge<'_> {
         paths.extend(out.map(|redirect| redirect.target.text.as_str()));
         let real = paths
             .into_iter()
-            .filter(|path| path.len() > 1 && *path != "/dev/null");
+            .filter(|path| !matches!(*path, "" | "-" | "/" | "/dev/null"));
         self.downloaded
             .extend(real.map(|path| path.trim_start_matches("./").to_owned()));
     }
@@ -217,7 +223,9 @@ fn decodes(command: &Command) -> bool {
         "xxd" => has(args, "r", &["revert"]),
         "openssl" => args.iter().any(|word| word.text == "-d"),
         "gpg" | "gpg2" => has(args, "d", &["decrypt"]),
-        "rev" | "b64decode" | "uudecode" => true,
+        "rev" | "b64decode" | "uudecode" | "zcat" | "bzcat" | "xzcat" | "zstdcat" => true,
+        "gzip" | "bzip2" | "xz" | "zstd" | "lz4" => has(args, "d", &["decompress"]),
+        "gunzip" | "bunzip2" | "unxz" | "unzip" => has(args, "cp", &["stdout"]),
         _ => false,
     }
 }

@@ -98,6 +98,11 @@ impl Judge<'_> {
             "rm" | "unlink" | "rmdir" | "srm" | "del" | "erase" => self.remove(name, command),
             "shred" | "wipe" | "scrub" => self.shred(command),
             "find" | "gfind" => self.find(id, command),
+            "ls" if self.piped_to_removal(id, command) => {
+                for word in operands(args) {
+                    self.delete_at(&word.text, Deletion::ForcedTree, span);
+                }
+            }
             "grep" | "egrep" | "fgrep" | "rg" | "ag" => self.grep(command),
             "gpg" | "gpg2" | "openssl" | "7z" | "7za" | "zip" | "ccrypt" | "age" => {
                 self.encrypts(name, command);
@@ -115,6 +120,7 @@ impl Judge<'_> {
                 }
             }
             "dd" => self.dd(command),
+            "tar" | "bsdtar" | "unzip" | "cpio" => self.unpack(id, command),
             "sed" => self.sed(command),
             "sort" | "shuf" | "pandoc" | "gcc" | "cc" | "tsc" => {
                 let output = value_of(args, 'o', &["output", "outFile"]);
@@ -293,11 +299,33 @@ impl Judge<'_> {
         let file = sources
             .first()
             .and_then(|word| word.text.rsplit('/').next());
-        if target != "/" && self.place(target).is(Kind::System) {
+        let directory = target.ends_with('/') || self.place(target).is(Kind::System);
+        if target != "/" && directory {
             let inside = format!("{target}/{}", file.unwrap_or_default());
             self.write_at(&inside, Writing::Append, span);
         } else {
             self.write_at(target, Writing::Append, span);
+        }
+    }
+
+    /// An archive from the network, unpacked over the system.
+    fn unpack(&mut self, id: CommandId, command: &Command) {
+        let target = match command.name() {
+            Some("unzip") => value_of(command.args(), 'd', &[]),
+            _ => value_of(command.args(), 'C', &["directory"]),
+        };
+        let Some(target) = target else {
+            return;
+        };
+        let place = self.place(target);
+        let over = matches!(
+            place.path.as_str(),
+            "" | "/" | "/etc" | "/root" | "/bin" | "/usr/bin"
+        );
+        let over = over && place.root == Root::Absolute || place.is_home();
+        if over && self.comes_from_network(id) {
+            let reason = format!("unpacks what it downloads over {target}");
+            self.add(Rule::FileWrite, command.span, reason);
         }
     }
 
@@ -326,6 +354,8 @@ impl Judge<'_> {
         let script = operands(args).next().map_or("", |word| word.text.as_str());
         let rest = script.trim_start_matches(|c: char| c.is_ascii_digit() || c == '$');
         if let Some(run) = rest.strip_prefix("e ") {
+            let reason = "`sed` is told to run a command";
+            self.add(Rule::ShellEscape, command.span, reason);
             self.analysis.command_text(run, command.span, self.findings);
         }
         if has(args, "i", &["in-place"]) {

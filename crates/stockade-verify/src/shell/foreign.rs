@@ -144,6 +144,20 @@ impl Judge<'_> {
             self.findings
                 .add(Rule::ShellEscape, self.span, "starts a shell");
         }
+        let forks = [
+            "fork while",
+            "fork()while",
+            "{fork",
+            "{ fork",
+            "loop do fork",
+        ];
+        let endless = ["while", "loop", "for(;;)", "for (;;)", "until"];
+        if forks.iter().any(|mark| lower.contains(mark))
+            && endless.iter().any(|mark| lower.contains(mark))
+        {
+            self.findings
+                .add(Rule::ForkBomb, self.span, "forks without end");
+        }
         if calls.decodes && (calls.evaluates || calls.runs) {
             self.findings
                 .add(Rule::CodeHidden, self.span, "runs decoded text");

@@ -4,9 +4,10 @@ use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, is_shell};
 
 use super::download::interprets_stdin;
 use super::programs::Group;
-use super::{Judge, has, operands};
+use super::{Judge, has, operands, value_of};
 use crate::files::Writing;
 use crate::hosts;
+use crate::paths::Kind;
 use crate::result::Span;
 use crate::rule::Rule;
 
@@ -48,11 +49,12 @@ impl Judge<'_> {
             .iter()
             .any(|word| matches!(word.text.as_str(), "127.0.0.1" | "localhost"));
         if serves && !local {
-            self.warn(
-                Rule::NetworkListen,
-                command.span,
-                "serves files to the network",
-            );
+            let given = value_of(args, 'd', &["directory"]).map(|path| self.place(path));
+            let place = given.or_else(|| self.directory.clone());
+            let wide = place.is_some_and(|place| place.is(Kind::System) || place.is_home());
+            let reason = "serves files to the network";
+            self.findings
+                .weigh(wide, Rule::NetworkListen, command.span, reason);
         }
     }
 
@@ -81,7 +83,9 @@ impl Judge<'_> {
             .words
             .iter()
             .any(|word| word.substitutions().next().is_some());
-        if computed || matches!(name, "cat" | "tar" | "env" | "history") && op.writes() {
+        // Whether a port is open is often asked with nothing to say.
+        let speaks = !matches!(name, "" | ":" | "true" | "echo" | "printf" | "exec");
+        if computed || speaks && op.writes() {
             let reason = "sends data through the shell's network device";
             return self.add(Rule::Exfiltration, command.span, reason);
         }

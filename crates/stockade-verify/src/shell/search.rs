@@ -79,13 +79,25 @@ impl Judge<'_> {
             .take_while(|word| !word.text.starts_with(['-', '(', '!']));
         let starts: Vec<&Word> = starts.collect();
         let mut inner = self.script.commands.iter().skip(id + 1).take(8);
-        let removes = inner.any(|inner| {
-            inner.parent == Some(id) && matches!(inner.name(), Some("rm" | "shred" | "unlink"))
-        });
+        let removes = inner.any(|inner| inner.parent == Some(id) && removes(inner))
+            || self.piped_to_removal(id, command);
         if removes || args.iter().any(|word| word.text == "-delete") {
             self.find_deletes(command, &starts);
         }
         self.survey(command, &starts);
+    }
+
+    /// `… | xargs rm`
+    pub(super) fn piped_to_removal(&self, id: CommandId, command: &Command) -> bool {
+        let pipeline = &self.script.pipelines[command.pipeline];
+        pipeline.stages > 1
+            && self.script.commands[pipeline.commands.clone()]
+                .iter()
+                .any(|later| {
+                    let by = later.parent.filter(|by| *by > id);
+                    by.is_some_and(|by| self.script.commands[by].name() == Some("xargs"))
+                        && removes(later)
+                })
     }
 
     fn find_deletes(&mut self, command: &Command, starts: &[&Word]) {
@@ -93,6 +105,11 @@ impl Judge<'_> {
             .args()
             .iter()
             .any(|word| FILTERS.contains(&word.text.as_str()));
+        let history = |pair: &[Word]| pair[0].text == "-name" && pair[1].text == ".git";
+        if command.args().windows(2).any(history) {
+            let reason = "deletes every repository's history";
+            return self.add(Rule::DestroyFiles, command.span, reason);
+        }
         let how = if filtered {
             Deletion::File
         } else {
@@ -147,6 +164,14 @@ impl Judge<'_> {
             self.add(Rule::SystemSurvey, command.span, reason);
         }
     }
+}
+
+/// Whether a command deletes or empties the files it is given.
+fn removes(command: &Command) -> bool {
+    matches!(
+        command.name(),
+        Some("rm" | "shred" | "unlink" | "truncate" | "wipe")
+    )
 }
 
 /// Set-id, sticky or writable by others.

@@ -43,8 +43,13 @@ impl Judge<'_> {
     fn sudo(&mut self, id: CommandId, name: &str, command: &Command) {
         let args = command.args();
         let mut inner = self.script.commands.iter().skip(id + 1).take(2);
-        let runs_something = inner.any(|inner| inner.parent == Some(id));
-        if has(args, "is", &["login", "shell"]) && !runs_something {
+        let inner = inner.find(|inner| inner.parent == Some(id));
+        let becomes_root = inner.is_some_and(|inner| {
+            let root = |word: &Word| matches!(word.text.as_str(), "-" | "-l" | "--login" | "root");
+            inner.name() == Some("su") && inner.args().iter().all(root)
+        });
+        let shell = has(args, "is", &["login", "shell"]) && inner.is_none();
+        if becomes_root || shell {
             let reason = format!("`{name}` opens a shell with all rights");
             self.add(Rule::PrivilegeChange, command.span, reason);
         } else if has(args, "l", &["list"]) && args.len() == 1 {

@@ -175,6 +175,18 @@ impl Judge<'_> {
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
         }
+        for word in args {
+            // `user@host:path`, `rest:http://host/path`
+            let text = word.text.as_str();
+            let url = text.find("http").map(|at| &text[at..]);
+            let address = url.unwrap_or_else(|| text.rsplit('@').next().unwrap_or(text));
+            let host = address.split(':').next().unwrap_or(address);
+            let host = if url.is_some() { address } else { host };
+            if let Some(why) = hosts::suspicion(host).filter(|_| host.contains('.')) {
+                let reason = format!("`{name}` talks to {why}: {text}");
+                return self.add(Rule::NetworkHost, command.span, reason);
+            }
+        }
         if !matches!(name, "rsync" | "rclone") {
             let reason = format!("`{name}` opens a network connection");
             self.warn(Rule::NetworkAccess, command.span, reason);
@@ -242,7 +254,8 @@ fn gathers(command: &Command) -> bool {
     match command.name().unwrap_or_default() {
         "env" | "printenv" => args.is_empty() || names_secret(),
         "set" | "export" => args.is_empty(),
-        "whoami" | "id" | "hostname" | "history" | "ifconfig" => true,
+        "whoami" | "id" | "hostname" | "history" | "ifconfig" | "mysqldump" | "pg_dump"
+        | "pg_dumpall" | "mongodump" => true,
         "uname" => has(args, "an", &["all", "nodename"]),
         "tar" => {
             let outside = args.iter().any(|word| {

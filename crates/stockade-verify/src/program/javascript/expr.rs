@@ -6,34 +6,14 @@ use tree_sitter::Node;
 
 use super::super::escapes;
 use super::super::ir::{Arg, Call, Expr, ExprKind, Op, Stmt};
-use super::super::python::{operator, statements_as_expression};
+use super::super::lowering::{Lower, nothing, operator, statements_as_expression};
 use super::super::tree::{children, field, span};
-use super::{Lowering, nothing};
+use super::Lowering;
 use crate::result::Span;
 
 impl Lowering<'_> {
-    pub(super) fn expr(&mut self, node: Node<'_>) -> Expr {
-        if !self.source.descend(node) {
-            return Expr::new(span(node), nothing());
-        }
-        let kind = self.expr_kind(node);
-        self.source.ascend();
-        Expr::new(span(node), kind)
-    }
-
-    fn boxed(&mut self, node: Option<Node<'_>>) -> Option<Box<Expr>> {
-        node.map(|node| Box::new(self.expr(node)))
-    }
-
-    fn all(&mut self, node: Node<'_>) -> Vec<Expr> {
-        children(node)
-            .into_iter()
-            .map(|child| self.expr(child))
-            .collect()
-    }
-
     #[expect(clippy::too_many_lines, reason = "one arm for each kind of node")]
-    fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
+    pub(super) fn lowered(&mut self, node: Node<'_>) -> ExprKind {
         match node.kind() {
             "identifier" | "this" | "shorthand_property_identifier" => {
                 ExprKind::Name(self.text(node))
@@ -159,7 +139,7 @@ impl Lowering<'_> {
                 self.boxed(inner).map_or_else(nothing, ExprKind::Spread)
             }
             "comment" => {
-                self.comments.push(span(node));
+                self.comment(node);
                 nothing()
             }
             "regex"
@@ -223,39 +203,10 @@ impl Lowering<'_> {
     }
 
     fn binary(&mut self, node: Node<'_>) -> ExprKind {
-        let op_of = |this: &Self, node: Node<'_>| {
-            field(node, "operator").map_or("", |op| this.source.of(op))
-        };
-        let op = op_of(self, node);
-        if op == "+" || matches!(op, "||" | "&&" | "??") {
-            let mut terms = Vec::new();
-            let mut left = node;
-            while left.kind() == "binary_expression" && op_of(self, left) == op {
-                terms.extend(field(left, "right"));
-                match field(left, "left") {
-                    Some(next) => left = next,
-                    None => break,
-                }
-            }
-            terms.push(left);
-            let terms = terms
-                .into_iter()
-                .rev()
-                .map(|term| self.expr(term))
-                .collect();
-            return if op == "+" {
-                ExprKind::Sum(terms)
-            } else {
-                ExprKind::Either(terms)
-            };
-        }
-        let op = operator(op);
-        match (
-            self.boxed(field(node, "left")),
-            self.boxed(field(node, "right")),
-        ) {
-            (Some(left), Some(right)) => ExprKind::Binary(op, left, right),
-            _ => nothing(),
+        match self.operator_of(node) {
+            "+" => ExprKind::Sum(self.chain(node)),
+            "||" | "&&" | "??" => ExprKind::Either(self.chain(node)),
+            _ => self.plain_binary(node),
         }
     }
 

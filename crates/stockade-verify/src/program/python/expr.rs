@@ -6,8 +6,9 @@ use tree_sitter::Node;
 
 use super::super::escapes;
 use super::super::ir::{Arg, Call, Each, Expr, ExprKind, Target};
+use super::super::lowering::{Lower, nothing, statements_as_expression};
 use super::super::tree::{children, field, span};
-use super::{Lowering, operator, statements_as_expression};
+use super::Lowering;
 
 impl Lowering<'_> {
     pub(super) fn argument(&mut self, node: Node<'_>) -> Arg {
@@ -25,27 +26,7 @@ impl Lowering<'_> {
         }
     }
 
-    pub(super) fn expr(&mut self, node: Node<'_>) -> Expr {
-        if !self.source.descend(node) {
-            return Expr::new(span(node), ExprKind::Many(Vec::new()));
-        }
-        let kind = self.expr_kind(node);
-        self.source.ascend();
-        Expr::new(span(node), kind)
-    }
-
-    fn boxed(&mut self, node: Option<Node<'_>>) -> Option<Box<Expr>> {
-        node.map(|node| Box::new(self.expr(node)))
-    }
-
-    fn all(&mut self, node: Node<'_>) -> Vec<Expr> {
-        children(node)
-            .into_iter()
-            .map(|child| self.expr(child))
-            .collect()
-    }
-
-    fn expr_kind(&mut self, node: Node<'_>) -> ExprKind {
+    pub(super) fn lowered(&mut self, node: Node<'_>) -> ExprKind {
         match node.kind() {
             "identifier" => ExprKind::Name(self.text(node)),
             "string" => self.string(node),
@@ -53,13 +34,12 @@ impl Lowering<'_> {
                 let parts = self.all(node);
                 join_texts(parts)
             }
-            "integer" => escapes::integer(self.source.of(node))
-                .map_or_else(|| ExprKind::Many(Vec::new()), ExprKind::Int),
+            "integer" => escapes::integer(self.source.of(node)).map_or_else(nothing, ExprKind::Int),
             "true" => ExprKind::Bool(true),
             "false" => ExprKind::Bool(false),
             "attribute" => match (self.boxed(field(node, "object")), field(node, "attribute")) {
                 (Some(object), Some(attribute)) => ExprKind::Attr(object, self.text(attribute)),
-                _ => ExprKind::Many(Vec::new()),
+                _ => nothing(),
             },
             "subscript" => self.subscript(node),
             "call" => self.call(node),
@@ -78,7 +58,7 @@ impl Lowering<'_> {
                 match (self.boxed(field(node, "argument")), negative) {
                     (Some(argument), true) => ExprKind::Negate(argument),
                     (Some(argument), false) => argument.kind,
-                    (None, _) => ExprKind::Many(Vec::new()),
+                    (None, _) => nothing(),
                 }
             }
             "parenthesized_expression" | "await" => {
@@ -104,16 +84,13 @@ impl Lowering<'_> {
                 (Some(name), Some(value)) => {
                     ExprKind::Assign(Box::new(Target::Name(self.text(name))), value)
                 }
-                _ => ExprKind::Many(Vec::new()),
+                _ => nothing(),
             },
             "list_splat" | "dictionary_splat" => {
                 let inner = children(node).into_iter().next();
-                self.boxed(inner)
-                    .map_or_else(|| ExprKind::Many(Vec::new()), ExprKind::Spread)
+                self.boxed(inner).map_or_else(nothing, ExprKind::Spread)
             }
-            "comment" | "none" | "ellipsis" | "float" | "type" | "string_content" => {
-                ExprKind::Many(Vec::new())
-            }
+            "comment" | "none" | "ellipsis" | "float" | "type" | "string_content" => nothing(),
             "assignment" | "augmented_assignment" => {
                 let mut out = Vec::new();
                 self.expression_statement(node, &mut out);
@@ -143,7 +120,7 @@ impl Lowering<'_> {
 
     fn subscript(&mut self, node: Node<'_>) -> ExprKind {
         let (Some(value), Some(index)) = (field(node, "value"), field(node, "subscript")) else {
-            return ExprKind::Many(Vec::new());
+            return nothing();
         };
         let value = Box::new(self.expr(value));
         if index.kind() != "slice" {
@@ -166,7 +143,7 @@ impl Lowering<'_> {
 
     fn call(&mut self, node: Node<'_>) -> ExprKind {
         let Some(function) = field(node, "function") else {
-            return ExprKind::Many(Vec::new());
+            return nothing();
         };
         let callee = self.expr(function);
         let args = match field(node, "arguments") {
@@ -188,34 +165,9 @@ impl Lowering<'_> {
     }
 
     fn binary(&mut self, node: Node<'_>) -> ExprKind {
-        let op_of = |this: &Self, node: Node<'_>| {
-            field(node, "operator").map_or("", |op| this.source.of(op))
-        };
-        if op_of(self, node) == "+" {
-            let mut terms = Vec::new();
-            let mut left = node;
-            while left.kind() == "binary_operator" && op_of(self, left) == "+" {
-                terms.extend(field(left, "right"));
-                match field(left, "left") {
-                    Some(next) => left = next,
-                    None => break,
-                }
-            }
-            terms.push(left);
-            let terms = terms
-                .into_iter()
-                .rev()
-                .map(|term| self.expr(term))
-                .collect();
-            return ExprKind::Sum(terms);
-        }
-        let op = operator(op_of(self, node));
-        match (
-            self.boxed(field(node, "left")),
-            self.boxed(field(node, "right")),
-        ) {
-            (Some(left), Some(right)) => ExprKind::Binary(op, left, right),
-            _ => ExprKind::Many(Vec::new()),
+        match self.operator_of(node) {
+            "+" => ExprKind::Sum(self.chain(node)),
+            _ => self.plain_binary(node),
         }
     }
 
@@ -227,7 +179,7 @@ impl Lowering<'_> {
                 pairs.push((key, self.expr(value)));
             } else {
                 let value = self.expr(child);
-                pairs.push((Expr::new(span(child), ExprKind::Many(Vec::new())), value));
+                pairs.push((Expr::new(span(child), nothing()), value));
             }
         }
         ExprKind::Dict(pairs)
@@ -235,7 +187,7 @@ impl Lowering<'_> {
 
     fn comprehension(&mut self, node: Node<'_>) -> ExprKind {
         let Some(body) = field(node, "body") else {
-            return ExprKind::Many(Vec::new());
+            return nothing();
         };
         let element = self.expr(body);
         let mut loops = Vec::new();

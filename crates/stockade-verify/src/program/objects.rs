@@ -1,0 +1,233 @@
+//! Methods of objects: of paths, open files, archives, connections, and of what is not known.
+
+use super::api::Dialect;
+use super::ir::Text;
+use super::judge::{Judge, is_foreign, is_loose};
+use super::value::{Args, Kind, Taint, Value};
+use crate::files::{Deletion, Writing};
+use crate::paths::{Place, UNKNOWN};
+use crate::result::Span;
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    /// A method of an object whose class is not known.
+    pub(crate) fn method(
+        &mut self,
+        base: &Value,
+        name: &str,
+        args: &Args,
+        span: Span,
+        indirect: bool,
+    ) -> Value {
+        let taint = base.deep_taint() | args.taint().without(Taint::UNBOUND);
+        let result = Value::unknown(taint);
+        if let Kind::Handle(path) = &base.kind {
+            return self.handle(&path.clone(), name, args, span);
+        }
+        if let Some(entry) = self.dialect.entry(&format!(".{name}")) {
+            match entry.action {
+                "write-self" | "read-self" => {
+                    if let Some(path) = base.as_text() {
+                        let place = Place::new(path);
+                        return if entry.action == "write-self" {
+                            self.write(&place, path, Writing::Replace, args.taint(), span);
+                            result
+                        } else {
+                            self.read(&place, span, result)
+                        };
+                    }
+                }
+                "shell-remote" => self.remote_shell(name, args.first(), span),
+                "shell" => self.shell(name, args.positional.get(entry.at), span),
+                "argv-rest" => {
+                    let words = args.positional.get(entry.at..).unwrap_or_default();
+                    self.argv(name, Some(&Value::list(words.to_vec())), args, span);
+                }
+                "input" if name != "Query" || args.positional.is_empty() => {
+                    return Value::unknown(result.taint | Taint::INPUT);
+                }
+                "push" if args.taint().has(Taint::ENVIRONMENT) => {
+                    self.findings
+                        .add(Rule::Exfiltration, span, "hands the whole environment over");
+                }
+                _ => {}
+            }
+        }
+        if let Some(path) = base.as_text() {
+            self.path_method(path, name, args, span);
+        }
+        self.unknown_method(base, name, args, span, indirect);
+        result
+    }
+
+    /// A command for another machine: its text is judged, an unknown one by where it comes from.
+    pub(super) fn remote_shell(&mut self, path: &str, command: Option<&Value>, span: Span) {
+        if let Some(text) = command.and_then(Value::as_text) {
+            self.command_text(text, span);
+            return;
+        }
+        let taint = command.map_or(Taint::NONE, Value::deep_taint);
+        if taint.has(Taint::INPUT | Taint::UNBOUND) {
+            self.built_command(path, taint, span);
+        }
+    }
+
+    /// `Path("…").unlink()` and its kin.
+    fn path_method(&mut self, path: &str, name: &str, args: &Args, span: Span) {
+        let place = Place::new(path);
+        let looks_like_path = path.contains('/') || path.starts_with('~');
+        if self.dialect != Dialect::Python || !looks_like_path {
+            return;
+        }
+        match name {
+            "unlink" | "rmdir" => self.delete(&place, Deletion::File, span),
+            "mkdir" | "touch" | "symlink_to" | "hardlink_to" => {
+                self.write(&place, path, Writing::Append, Taint::NONE, span);
+            }
+            "chmod" => self.chmod(path, args.first(), span),
+            // Of two arguments it is a text's.
+            "rename" | "replace" if args.positional.len() == 1 => {
+                if let Some(target) = args.first().and_then(Value::as_text) {
+                    let place = Place::new(target);
+                    self.write(&place, target, Writing::Replace, Taint::NONE, span);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A statement for a database.
+    pub(super) fn sql(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
+        if matches!(
+            name,
+            "execute"
+                | "executescript"
+                | "query"
+                | "raw"
+                | "executemany"
+                | "exec"
+                | "Exec"
+                | "Query"
+                | "$executeRawUnsafe"
+        ) && let Some(text) = args.first().and_then(Value::as_text)
+        {
+            let upper = text.trim_start().to_ascii_uppercase();
+            let every = upper.starts_with("DELETE FROM ") && !upper.contains(UNKNOWN);
+            let every = every && !upper.contains("WHERE") && !upper.contains("LIMIT");
+            if upper.starts_with("DROP ") || upper.starts_with("TRUNCATE ") || every {
+                self.empties(base, "drops or empties tables", span);
+            }
+        }
+        let whole = matches!(
+            name,
+            "drop_database" | "dropDatabase" | "flushall" | "flushdb" | "FlushAll" | "FlushDB"
+        );
+        if whole {
+            self.empties(base, "empties a whole database", span);
+        }
+    }
+
+    /// A library that is handed a database may well do so; a program is for it.
+    fn empties(&mut self, base: &Value, reason: &str, span: Span) {
+        let handed = base.taint.has(Taint::PARAM);
+        let certain = !handed && (self.function_depth == 0 || self.brief);
+        self.findings
+            .weigh(certain, Rule::DestroyData, span, reason);
+    }
+
+    /// `containers.run(…, privileged=True)`
+    pub(super) fn privileges(&mut self, args: &Args, span: Span) {
+        let all = args.named("privileged").map(|value| &value.kind);
+        if matches!(all, Some(Kind::Bool(true))) {
+            let reason = "gives a container all rights";
+            self.findings
+                .weigh(self.brief, Rule::ContainerEscape, span, reason);
+        }
+    }
+
+    fn unknown_method(
+        &mut self,
+        base: &Value,
+        name: &str,
+        args: &Args,
+        span: Span,
+        indirect: bool,
+    ) {
+        self.sql(base, name, args, span);
+        self.privileges(args, span);
+        let connection = matches!(name, "connect" | "Connect")
+            && args
+                .first()
+                .is_some_and(|value| value.as_list().is_some_and(|items| items.len() >= 2));
+        if connection && base.taint.has(Taint::UNBOUND) {
+            self.connects(args.first(), span);
+        }
+        if indirect
+            && base.taint.has(Taint::UNBOUND)
+            && matches!(name, "eval" | "exec" | "system" | "spawn" | "execSync")
+        {
+            self.findings.add(
+                Rule::ObfuscatedName,
+                span,
+                format!("reaches `{name}` through a computed name"),
+            );
+        }
+    }
+
+    /// Methods of an open file.
+    fn handle(&mut self, path: &Text, name: &str, args: &Args, span: Span) -> Value {
+        match name {
+            "write" | "writelines" | "Write" | "WriteString" | "end" | "add" => {
+                let taint = args.taint();
+                self.encrypts(path, taint, span);
+                let source = args.first().and_then(Value::as_text).map(Place::new);
+                if let Some(place) = source.filter(is_foreign) {
+                    self.archived.insert(path.clone());
+                    if is_archive(path) {
+                        self.read(&place, span, Value::UNKNOWN);
+                    }
+                }
+                if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
+                    self.downloaded.insert(path.clone());
+                }
+                Value::UNKNOWN
+            }
+            "read" | "readlines" | "readline" | "Read" => {
+                let place = Place::new(path);
+                let secret = place.is(crate::paths::Kind::Credential) && !path.ends_with(".pub");
+                let mut own = if secret { Taint::SECRET } else { Taint::NONE };
+                if is_foreign(&place) || self.archived.contains(path) {
+                    own |= Taint::FOREIGN;
+                }
+                if is_loose(path) {
+                    own |= Taint::LOOSE;
+                }
+                Value::unknown(Taint::FILE | own)
+            }
+            "extractall" => {
+                if let Some(target) = args.get(0, "path").and_then(Value::as_text) {
+                    self.unpacks(target, span);
+                }
+                Value::UNKNOWN
+            }
+            _ => Value::of(Kind::Handle(path.clone())),
+        }
+    }
+
+    /// An archive's files go to a place: nobody knows which.
+    pub(super) fn unpacks(&mut self, target: &str, span: Span) {
+        let place = Place::new(target);
+        if place.is(crate::paths::Kind::System) || place.is_home() {
+            let reason = format!("unpacks an archive over {target}");
+            self.findings.add(Rule::FileWrite, span, reason);
+        } else {
+            self.write(&place, target, Writing::Append, Taint::NONE, span);
+        }
+    }
+}
+
+fn is_archive(path: &str) -> bool {
+    [".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z"]
+        .iter()
+        .any(|ending| path.ends_with(ending))
+}

