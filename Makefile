@@ -58,7 +58,7 @@ bench: release
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench workspace
 	$(CARGO) bench -p stockade --bench plan
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench verify
-	$(CARGO) bench -p stockade-inspect --bench throughput
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-inspect --bench throughput
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) scripts/bench-secrets
 
 detection:

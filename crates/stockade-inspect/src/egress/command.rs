@@ -62,6 +62,9 @@ fn of_program(script: &Script, id: CommandId, command: &Command, name: &str) -> 
         "gh" | "glab" => services::forge(script, id, words),
         "aws" | "gsutil" | "gcloud" | "az" | "rclone" | "restic" | "borg" | "s3cmd" | "mc"
         | "ossutil" => services::cloud(script, id, words, name),
+        "deno" if words.first().is_some_and(|word| word.text == "eval") => {
+            code::assess(&spoken(words))
+        }
         "npm" | "yarn" | "pnpm" | "cargo" | "poetry" | "uv" | "flit" | "hatch" | "bun" | "deno"
         | "twine" | "gem" | "docker" | "podman" | "helm" | "nuget" | "vsce" | "ovsx" => {
             services::publish(words, name)
@@ -81,6 +84,9 @@ fn of_program(script: &Script, id: CommandId, command: &Command, name: &str) -> 
         }
         "httpd" if words.iter().any(|word| word.text == "-h") => Some(services::serve()),
         "php" if serves_all(words) => Some(services::serve()),
+        "python" | "python2" | "python3" if serves_everything(words) => Some(services::serve()),
+        "powershell" | "powershell.exe" | "pwsh" => code::assess(&spoken(words)),
+        "bitsadmin" | "certutil" => http::windows(words),
         "xterm" => sockets::display(words),
         "ztcp" => sockets::ztcp(script, id, words),
         "whois" | "finger" | "cancel" | "lp" | "lpr" | "tar" | "sshfs" | "ab" => {
@@ -88,6 +94,27 @@ fn of_program(script: &Script, id: CommandId, command: &Command, name: &str) -> 
         }
         _ => None,
     }
+}
+
+/// The arguments as one text: a program handed over word by word.
+fn spoken(words: &[Word]) -> String {
+    let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    words.join(" ")
+}
+
+/// `python3 -m http.server -d /`: not the files of a project but those of the machine or a person.
+fn serves_everything(words: &[Word]) -> bool {
+    let server = words
+        .iter()
+        .any(|word| matches!(word.text.as_str(), "http.server" | "SimpleHTTPServer"));
+    let everything = words.iter().any(|word| {
+        let path = word.text.strip_prefix("--directory=").unwrap_or(&word.text);
+        matches!(
+            path.trim_end_matches('/'),
+            "" | "~" | "/home" | "/root" | "/etc" | "/var"
+        ) && (path.starts_with('/') || path == "~")
+    });
+    server && everything
 }
 
 /// `php -S 0.0.0.0:80`
