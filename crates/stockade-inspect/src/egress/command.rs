@@ -84,7 +84,7 @@ fn of_program(script: &Script, id: CommandId, command: &Command, name: &str) -> 
         }
         "httpd" if words.iter().any(|word| word.text == "-h") => Some(services::serve()),
         "php" if serves_all(words) => Some(services::serve()),
-        "python" | "python2" | "python3" if serves_everything(words) => Some(services::serve()),
+        "python" | "python2" | "python3" if serves_network(words) => Some(services::serve()),
         "powershell" | "powershell.exe" | "pwsh" => code::assess(&spoken(words)),
         "bitsadmin" | "certutil" => http::windows(words),
         "xterm" => sockets::display(words),
@@ -102,19 +102,18 @@ fn spoken(words: &[Word]) -> String {
     words.join(" ")
 }
 
-/// `python3 -m http.server -d /`: not the files of a project but those of the machine or a person.
-fn serves_everything(words: &[Word]) -> bool {
-    let server = words
-        .iter()
-        .any(|word| matches!(word.text.as_str(), "http.server" | "SimpleHTTPServer"));
-    let everything = words.iter().any(|word| {
-        let path = word.text.strip_prefix("--directory=").unwrap_or(&word.text);
-        matches!(
-            path.trim_end_matches('/'),
-            "" | "~" | "/home" | "/root" | "/etc" | "/var"
-        ) && (path.starts_with('/') || path == "~")
+/// `python3 -m http.server`: the directory, to the whole network unless it is bound to this machine.
+fn serves_network(words: &[Word]) -> bool {
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    let server = matches!(
+        texts.as_slice(),
+        ["-m", "http.server" | "SimpleHTTPServer", ..]
+    );
+    let bound = texts.iter().any(|text| {
+        let address = text.strip_prefix("--bind=").unwrap_or(text);
+        matches!(address, "localhost" | "::1") || address.starts_with("127.")
     });
-    server && everything
+    server && !bound
 }
 
 /// `php -S 0.0.0.0:80`

@@ -205,7 +205,7 @@ pub(super) fn windows(words: &[Word]) -> Option<Outflow> {
     let uploads = words
         .iter()
         .any(|word| word.text.eq_ignore_ascii_case("/upload"));
-    (!hosts.is_empty()).then(|| Outflow {
+    (!hosts.is_empty()).then_some(Outflow {
         rule: "egress.http-client",
         act: "an HTTP client",
         hosts,

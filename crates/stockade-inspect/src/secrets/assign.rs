@@ -172,10 +172,6 @@ fn is_line_start(text: &[u8], at: usize) -> bool {
         || lead.ends_with(b"set ")
 }
 
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts about where the value stands"
-)]
 struct Context<'a> {
     name: &'a [u8],
     promise: Promise,

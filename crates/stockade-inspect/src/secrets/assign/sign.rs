@@ -53,12 +53,8 @@ pub(super) fn operator(
             }
             Sign::Equals
         }
-        [b'|', b'|', b'=', ..] | [b'?', b'?', b'=', ..] => {
-            at += 3;
-            Sign::Equals
-        }
-        // POSIX make.
-        [b':', b':', b'=', ..] => {
+        // The last is POSIX make's.
+        [b'|', b'|', b'=', ..] | [b'?', b'?', b'=', ..] | [b':', b':', b'=', ..] => {
             at += 3;
             Sign::Equals
         }
@@ -278,7 +274,7 @@ pub(super) fn value(text: &[u8], from: usize) -> Option<(Range<usize>, bool)> {
                 // A text that was cut off: only what can't be anything else.
                 let cut = length >= 16 && !body.iter().any(u8::is_ascii_whitespace);
                 let start = from + lead + 1;
-                return cut.then(|| (start..text.len(), false));
+                return cut.then_some((start..text.len(), false));
             };
             match byte {
                 b'\\' if lead == 1 && body.get(length + 1) == Some(quote) => break,

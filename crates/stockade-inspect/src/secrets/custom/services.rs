@@ -268,7 +268,7 @@ pub(super) fn sidekiq(text: &[u8], at: usize) -> Option<Match> {
                 .all(|(at, b)| (at == 8 && *b == b':') || (at != 8 && b.is_ascii_hexdigit()))
     };
     let near = text.get(at.saturating_sub(40)..text.len().min(at + 60))?;
-    let found = near.windows(17).position(|window| is_key(window))?;
+    let found = near.windows(17).position(is_key)?;
     let start = at.saturating_sub(40) + found;
     Some(Match::new(
         ("secret.sidekiq", "Sidekiq licence"),
