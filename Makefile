@@ -59,7 +59,7 @@ bench: release
 	$(CARGO) bench -p stockade --bench plan
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-container --bench containers
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench verify
-	$(CARGO) bench -p stockade-inspect --bench throughput
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-inspect --bench throughput
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) scripts/bench-secrets
 
 detection:

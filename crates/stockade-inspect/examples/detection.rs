@@ -54,7 +54,7 @@ text itself is not part of this repository.
 
 A row counts as found if a finding of level medium or above was made in it. *Score* is that of the
 whole text, so the curve says what another threshold would give. The halves are cut by a hash of
-each row; the second half of the secrets was read once, late, and three rules come from it.
+each row; of what was missed in the second half, part was read, and a few rules come from it.
 
 | file | origin |
 |---|---|
@@ -63,7 +63,7 @@ each row; the second half of the secrets was read once, late, and three rules co
 | deepset | chat prompts in English and German, injection or not. Its questions are listed but not counted as clean: an ordinary question to a chatbot is no tool output |
 | benign_tool_outputs | man pages, README files, source, logs, output of commands |
 | benign_code | ordinary packages, standard library, maintainer scripts |
-| secrets_detect_secrets, secrets_noseyparker | examples of the tests of these two tools. What one rule there does not want, another may: their negatives are weak. Placeholders such as `AKCxxxxxxxxxx` count as secrets there and not here; rules that find public identifiers (ARN, bucket, client id, address) are left out |
+| secrets_detect_secrets, secrets_noseyparker | examples of the tests of these two tools. What one rule there does not want, another may: their negatives are weak. Placeholders such as `AKCxxxxxxxxxx` count as secrets there and not here; rules that find public identifiers (ARN, bucket, client id, address, user, public key) or test keys are left out, and recall is also given without the placeholders |
 | secrets_hard_negatives | lock files, checksums, SVG, logs of git |
 | exfil_commands | uploads and reverse shells of GTFOBins, Atomic Red Team, InternalAllTheThings and a generator; ordinary network commands of tldr-pages |
 | bash_commands | ordinary commands of nl2bash and of other tools' tests |
@@ -113,7 +113,7 @@ const TASKS: [Task; 3] = [
             "secrets_detect_secrets",
             "secrets_noseyparker",
         ],
-        // What these rules find is public: addresses, names of resources, client ids.
+        // What these rules find is public: addresses, names of resources, users, client ids, keys.
         skip: &[
             "ip_public_test.py",
             "np.arn.1",
@@ -124,6 +124,12 @@ const TASKS: [Task; 3] = [
             "np.google.1",
             "np.shopify.1",
             "np.aws.3",
+            "np.age.1",
+            "np.linkedin.1",
+            "np.reactapp.1",
+            "np.twitter.1",
+            // Keys for trying things out.
+            "np.stripe.2",
         ],
         goal: "recall and precision at least 0.90",
     },
@@ -182,6 +188,7 @@ fn measure(
 ) -> Result<(), Box<dyn Error>> {
     let mut groups: BTreeMap<(String, String), Counts> = BTreeMap::new();
     let mut scores: Vec<(f32, bool, bool)> = Vec::new();
+    let mut placeholders = Counts::default();
     let mut files: Vec<&str> = task.positive.iter().chain(task.negative).copied().collect();
     files.sort_unstable();
     files.dedup();
@@ -214,6 +221,10 @@ fn measure(
             if counts_as_clean {
                 scores.push((result.score, row.label == 1, found));
             }
+            if task.name == "secrets" && row.label == 1 && is_placeholder(&row.text) {
+                placeholders.rows += 1;
+                placeholders.found += usize::from(found);
+            }
             let group = groups.entry((file.to_owned(), row.group())).or_default();
             group.rows += 1;
             group.found += usize::from(found);
@@ -242,14 +253,24 @@ fn measure(
             )?;
         }
     }
-    summary(out, &scores)?;
+    summary(out, &scores, &placeholders)?;
     Ok(())
+}
+
+/// True if the secret in a row is filler that stands for one: `AKCxxxxxxxxxx`, `AKIAZZZZZZZZ`.
+fn is_placeholder(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let filler = bytes
+        .windows(10)
+        .any(|run| run[0].is_ascii_alphanumeric() && run.iter().all(|byte| *byte == run[0]));
+    filler || text.contains("EXAMPLEKEY") || text.to_ascii_lowercase().contains("yourpass")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a few thousand rows")]
 fn summary(
     out: &mut impl std::io::Write,
     scores: &[(f32, bool, bool)],
+    placeholders: &Counts,
 ) -> Result<(), Box<dyn Error>> {
     let count = |wanted: fn(&(f32, bool, bool)) -> bool| {
         scores.iter().filter(|row| wanted(row)).count() as f64
@@ -265,6 +286,16 @@ fn summary(
         false_hits / negatives.max(1.0),
         hits / (hits + false_hits).max(1.0),
     )?;
+    if placeholders.rows > 0 {
+        let rows = positives - placeholders.rows as f64;
+        let found = hits - placeholders.found as f64;
+        writeln!(
+            out,
+            "Without the {} rows whose secret is a placeholder: recall {:.3} ({found} of {rows}).\n",
+            placeholders.rows,
+            found / rows.max(1.0)
+        )?;
+    }
     writeln!(
         out,
         "| score at least | recall | false-positive rate |\n|---:|---:|---:|"

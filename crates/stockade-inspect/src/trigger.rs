@@ -13,6 +13,8 @@ const BITS: usize = 15;
 #[derive(Debug)]
 pub(crate) struct Triggers<const N: usize> {
     filter: [u64; WORDS],
+    /// For each word of the filter, five bits of the fourth byte of its literals, one bit each.
+    fourth: [u32; WORDS],
     /// For each word of the filter, the number of entries before it.
     before: [u16; WORDS],
     /// Sorted by slot.
@@ -34,6 +36,7 @@ impl<const N: usize> Triggers<N> {
     /// Every literal must have three bytes at least.
     pub(crate) const fn new(literals: &[&'static str; N]) -> Self {
         let mut filter = [0; WORDS];
+        let mut fourth = [0; WORDS];
         let mut entries = [Entry {
             slot: 0,
             literal: "",
@@ -45,6 +48,11 @@ impl<const N: usize> Triggers<N> {
             assert!(bytes.len() >= 3, "a trigger needs three bytes");
             let slot = slot(bytes[0], bytes[1], bytes[2]);
             filter[slot / 64] |= 1 << (slot % 64);
+            fourth[slot / 64] |= if bytes.len() > 3 {
+                1 << (bytes[3] & 31)
+            } else {
+                u32::MAX
+            };
             // Insertion sort: the compiler runs it once over a few hundred entries.
             let mut at = index;
             while at > 0 && entries[at - 1].slot > slot {
@@ -70,6 +78,7 @@ impl<const N: usize> Triggers<N> {
         }
         Self {
             filter,
+            fourth,
             before,
             entries,
         }
@@ -95,7 +104,11 @@ impl<const N: usize> Triggers<N> {
                 let lane = any.trailing_zeros() as usize;
                 any &= any - 1;
                 let slot = slot(block[lane], block[lane + 1], block[lane + 2]);
-                self.candidate(text, at + lane, slot, &mut hit);
+                // Three bytes pass often by chance, four hardly.
+                let next = text.get(at + lane + 3).map_or(0, |byte| byte & 31);
+                if self.fourth[slot / 64] >> next & 1 != 0 || at + lane + 3 >= text.len() {
+                    self.candidate(text, at + lane, slot, &mut hit);
+                }
             }
             at += 8;
         }

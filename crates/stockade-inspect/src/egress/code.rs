@@ -182,10 +182,11 @@ const WIRING: [&str; 28] = [
 ];
 
 /// Reading something worth sending.
-const READS: [&str; 20] = [
+const READS: [&str; 21] = [
     "open(",
     ".read(",
     "readFile",
+    "readTextFile",
     "read_file",
     "file_get_contents",
     "File.read",

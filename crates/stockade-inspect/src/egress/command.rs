@@ -62,6 +62,9 @@ fn of_program(script: &Script, id: CommandId, command: &Command, name: &str) -> 
         "gh" | "glab" => services::forge(script, id, words),
         "aws" | "gsutil" | "gcloud" | "az" | "rclone" | "restic" | "borg" | "s3cmd" | "mc"
         | "ossutil" => services::cloud(script, id, words, name),
+        "deno" if words.first().is_some_and(|word| word.text == "eval") => {
+            code::assess(&spoken(words))
+        }
         "npm" | "yarn" | "pnpm" | "cargo" | "poetry" | "uv" | "flit" | "hatch" | "bun" | "deno"
         | "twine" | "gem" | "docker" | "podman" | "helm" | "nuget" | "vsce" | "ovsx" => {
             services::publish(words, name)
@@ -81,6 +84,9 @@ fn of_program(script: &Script, id: CommandId, command: &Command, name: &str) -> 
         }
         "httpd" if words.iter().any(|word| word.text == "-h") => Some(services::serve()),
         "php" if serves_all(words) => Some(services::serve()),
+        "python" | "python2" | "python3" if serves_network(words) => Some(services::serve()),
+        "powershell" | "powershell.exe" | "pwsh" => code::assess(&spoken(words)),
+        "bitsadmin" | "certutil" => http::windows(words),
         "xterm" => sockets::display(words),
         "ztcp" => sockets::ztcp(script, id, words),
         "whois" | "finger" | "cancel" | "lp" | "lpr" | "tar" | "sshfs" | "ab" => {
@@ -88,6 +94,26 @@ fn of_program(script: &Script, id: CommandId, command: &Command, name: &str) -> 
         }
         _ => None,
     }
+}
+
+/// The arguments as one text: a program handed over word by word.
+fn spoken(words: &[Word]) -> String {
+    let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    words.join(" ")
+}
+
+/// `python3 -m http.server`: the directory, to the whole network unless it is bound to this machine.
+fn serves_network(words: &[Word]) -> bool {
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    let server = matches!(
+        texts.as_slice(),
+        ["-m", "http.server" | "SimpleHTTPServer", ..]
+    );
+    let bound = texts.iter().any(|text| {
+        let address = text.strip_prefix("--bind=").unwrap_or(text);
+        matches!(address, "localhost" | "::1") || address.starts_with("127.")
+    });
+    server && !bound
 }
 
 /// `php -S 0.0.0.0:80`

@@ -195,6 +195,30 @@ pub(super) fn browser(script: &Script, words: &[Word]) -> Option<Outflow> {
     Some(outflow)
 }
 
+/// `bitsadmin /upload` and `certutil -urlcache`, which other systems have in place of curl.
+pub(super) fn windows(words: &[Word]) -> Option<Outflow> {
+    let hosts: Vec<String> = words
+        .iter()
+        .filter(|word| word.text.contains("://"))
+        .filter_map(|word| host_of(&word.text))
+        .collect();
+    let uploads = words
+        .iter()
+        .any(|word| word.text.eq_ignore_ascii_case("/upload"));
+    (!hosts.is_empty()).then_some(Outflow {
+        rule: "egress.http-client",
+        act: "an HTTP client",
+        hosts,
+        data: if uploads { Data::Local } else { Data::None },
+        manner: if uploads {
+            Manner::Send
+        } else {
+            Manner::Contact
+        },
+        wary: uploads,
+    })
+}
+
 #[derive(Default)]
 #[expect(
     clippy::struct_excessive_bools,

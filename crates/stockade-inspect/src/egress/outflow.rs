@@ -57,7 +57,11 @@ pub(super) fn judge(outflow: &Outflow, allowed: &HostList) -> Option<(ThreatLeve
         .map(|host| rank(standing(host)))
         .max()
         .unwrap_or(Rank::Unnamed);
-    let standing = if outflow.wary && standing == Rank::Unnamed {
+    let rented = standing == Rank::Ordinary
+        && outflow.manner == Manner::Send
+        && outflow.data >= Data::Local
+        && unlisted.iter().any(|host| is_rented(host));
+    let standing = if outflow.wary && standing == Rank::Unnamed || rented {
         Rank::Unknown
     } else {
         standing
@@ -73,7 +77,8 @@ pub(super) fn judge(outflow: &Outflow, allowed: &HostList) -> Option<(ThreatLeve
         (Manner::Contact | Manner::Session, _) => return listed(allowed, &unlisted, standing),
         (Manner::Publish, _) => Low,
         (Manner::Send, Rank::Local) => {
-            if outflow.data == Data::Sensitive {
+            let abroad = outflow.wary && unlisted.iter().any(|host| is_neighbour(host));
+            if outflow.data == Data::Sensitive || (abroad && outflow.data >= Data::Local) {
                 Medium
             } else {
                 return listed(allowed, &unlisted, standing);
@@ -151,4 +156,18 @@ fn is_documentation(host: &str) -> bool {
     ["example.com", "example.net", "example.org"]
         .iter()
         .any(|name| is_or_below(host, name))
+}
+
+/// An address of the network around, not of this machine.
+fn is_neighbour(host: &str) -> bool {
+    host.parse::<std::net::IpAddr>()
+        .is_ok_and(|address| !address.is_loopback() && !address.is_unspecified())
+}
+
+/// Names under which anyone can have a place of their own: ordinary to fetch from, not to send to.
+fn is_rented(host: &str) -> bool {
+    ["storage.googleapis.com", "githubusercontent.com"]
+        .iter()
+        .any(|name| is_or_below(host, name))
+        || (is_or_below(host, "amazonaws.com") && host.contains("s3"))
 }

@@ -23,15 +23,17 @@ enum Need {
 }
 
 /// Names of programs and marks of connections that make a passage worth reading.
-const COMMANDS: [(&str, Need); 100] = [
+const COMMANDS: [(&str, Need); 104] = [
     ("--rsh-command", Need::Nothing),
     ("/dev/tcp/", Need::Nothing),
     ("/dev/udp/", Need::Nothing),
     ("/inet/", Need::Nothing),
     ("ab -", Need::Url),
+    ("aria2c", Need::Url),
     ("awk ", Need::Inet),
     ("aws ", Need::Nothing),
     ("az ", Need::Nothing),
+    ("bitsadmin", Need::Url),
     ("bore ", Need::Nothing),
     ("borg ", Need::Nothing),
     ("browse", Need::Url),
@@ -40,6 +42,7 @@ const COMMANDS: [(&str, Need); 100] = [
     ("busybox", Need::Nothing),
     ("cancel ", Need::Nothing),
     ("cargo publish", Need::Nothing),
+    ("certutil", Need::Url),
     ("chisel ", Need::Nothing),
     ("chrome", Need::Url),
     ("cloudflared", Need::Nothing),
@@ -93,6 +96,7 @@ const COMMANDS: [(&str, Need); 100] = [
     ("podman push", Need::Nothing),
     ("poetry publish", Need::Nothing),
     ("powershell", Need::Nothing),
+    ("pwsh ", Need::Nothing),
     ("python", Need::Program),
     ("rclone", Need::Nothing),
     ("restic", Need::Nothing),
@@ -156,7 +160,7 @@ pub(super) fn is_worth(text: &[u8], at: usize, command: usize) -> bool {
                     .split(|byte| matches!(byte, b' ' | b'.'))
                     .any(|label| label.len() >= 20)
         }
-        Need::Program => has(b" -") || has(b"<<"),
+        Need::Program => has(b" -") || has(b"<<") || has(b" eval "),
         Need::Inet => has(b"/inet/") || memchr::memmem::find(rest, b"/inet/").is_some(),
         Need::Url => has(b"://") || has(b" POST ") || has(b" PUT "),
     }

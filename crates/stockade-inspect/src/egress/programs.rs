@@ -33,7 +33,7 @@ pub(super) fn quoted_commands(source: &str, base: usize, found: &mut Vec<(Range<
 }
 
 /// Marks of a connection in source text.
-pub(super) const CODE: [&str; 25] = [
+pub(super) const CODE: [&str; 30] = [
     "socket(",
     "socket.socket",
     "TCPSocket",
@@ -59,6 +59,11 @@ pub(super) const CODE: [&str; 25] = [
     "[socket ",
     "TCPClient",
     "create_connection",
+    "shell_exec",
+    "passthru(",
+    "system($_",
+    "exec($_",
+    "eval($_",
 ];
 
 /// Source text that hands over a shell or uploads, outside of any command.
@@ -76,12 +81,50 @@ pub(super) fn code_passage(
     let end = (at + REACH).min(text.len());
     let passage = String::from_utf8_lossy(text.get(start..end).unwrap_or_default());
     *done = at + REACH / 2;
+    if is_web_shell(&passage) {
+        let outflow = Outflow {
+            rule: "egress.web-shell",
+            act: "a web page",
+            hosts: Vec::new(),
+            data: Data::None,
+            manner: Manner::Shell,
+            wary: true,
+        };
+        found.push((at..(at + 120).min(text.len()), outflow));
+        return;
+    }
     if is_compact(&passage)
         && let Some(outflow) = code::assess(&passage)
         && outflow.manner == Manner::Shell
     {
         found.push((at..(at + 120).min(text.len()), outflow));
     }
+}
+
+/// A page that runs what a visitor sends: PHP's ways to run a command, right on a request's field,
+/// or one after the other until one is allowed.
+fn is_web_shell(passage: &str) -> bool {
+    const RUNS: [&str; 6] = [
+        "system(",
+        "exec(",
+        "passthru(",
+        "popen(",
+        "eval(",
+        "assert(",
+    ];
+    const FIELDS: [&str; 3] = ["$_GET", "$_POST", "$_REQUEST"];
+    let direct = RUNS.iter().any(|run| {
+        passage.match_indices(run).take(64).any(|(at, _)| {
+            let argument = passage.get(at + run.len()..).unwrap_or_default();
+            let argument = argument.trim_start().trim_start_matches(['@', '"']);
+            FIELDS.iter().any(|field| argument.starts_with(field))
+        })
+    });
+    let tried = ["shell_exec", "passthru", "proc_open", "popen", "exec("]
+        .iter()
+        .filter(|name| passage.contains(**name))
+        .count();
+    direct || tried >= 4 && passage.contains("function_exists")
 }
 
 /// Idioms of handing over a shell that no quoting can hide: `bash -i >& /dev/tcp/…`, `nc -e`.

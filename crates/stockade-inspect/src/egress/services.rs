@@ -116,10 +116,18 @@ pub(super) fn cloud(script: &Script, id: CommandId, words: &[Word], name: &str) 
 
 /// A backup into a repository on another host.
 fn backup(words: &[&str]) -> Option<Outflow> {
-    let repository = words
-        .iter()
-        .find(|text| text.contains("://") || text.contains("rest:"))?;
-    let host = host_of(repository.trim_start_matches("rest:"))?;
+    let repository = words.iter().find(|text| {
+        text.contains("://")
+            || text.starts_with("rest:")
+            || text.starts_with("sftp:")
+            || (text.contains('@') && text.contains(':'))
+    })?;
+    let repository = repository
+        .trim_start_matches("rest:")
+        .trim_start_matches("sftp:");
+    let host = super::sockets::remote_host(repository)
+        .filter(|_| !repository.contains("://"))
+        .or_else(|| host_of(repository))?;
     let data = words
         .iter()
         .rev()

@@ -63,7 +63,7 @@ pub(super) fn netcat(script: &Script, id: CommandId, words: &[Word]) -> Option<O
         hosts,
         data,
         manner,
-        wary: false,
+        wary: manner == Manner::Send && data > Data::Literal,
     })
 }
 
@@ -317,7 +317,8 @@ pub(super) fn transfer(
     };
     let host = words
         .iter()
-        .find(|word| !word.text.starts_with('-'))
+        .find(|word| word.text.contains("://"))
+        .or_else(|| words.iter().find(|word| !word.text.starts_with('-')))
         .and_then(|word| remote_host(&word.text).or_else(|| host_of(&word.text)));
     let hosts: Vec<String> = host.into_iter().collect();
     let manner = if data.is_some() {
@@ -340,8 +341,14 @@ fn put_path(text: &str) -> Option<String> {
     let mut words = text
         .split([' ', '\n', ';', '"', '\''])
         .filter(|word| !word.is_empty());
-    words.find(|word| matches!(*word, "put" | "mput" | "send"))?;
-    Some(words.next().unwrap_or("-").to_owned())
+    let verb = words.find(|word| matches!(*word, "put" | "mput" | "send" | "mirror"))?;
+    let path = words.next().unwrap_or("-");
+    // lftp mirrors here unless it is told the reverse.
+    match verb {
+        "mirror" if !matches!(path, "-R" | "--reverse") => None,
+        "mirror" => Some(words.next().unwrap_or(".").to_owned()),
+        _ => Some(path.to_owned()),
+    }
 }
 
 /// True if a shell reads from or writes to this command: `nc host | sh`, `sh | telnet host`.

@@ -158,11 +158,23 @@ impl Reader<'_> {
                 continue;
             }
             at = match KINDS[usize::from(*byte)] {
-                LETTER => self.word(at),
+                LETTER => self.words_from(at),
                 WIDE => self.wide(at),
                 kind => self.between(at, *byte, kind),
             };
         }
+    }
+
+    /// Words with one blank between, as in running text.
+    #[inline]
+    fn words_from(&mut self, start: usize) -> usize {
+        let mut at = self.word(start);
+        while let Some([b' ', next]) = self.text.get(at..at + 2)
+            && KINDS[usize::from(*next)] == LETTER
+        {
+            at = self.word(at + 1);
+        }
+        at
     }
 
     /// White space and signs: where do sentences and fields start?

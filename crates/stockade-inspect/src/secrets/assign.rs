@@ -4,12 +4,16 @@
 //! leaves no doubt; a token must look random. Placeholders, references, type names and prose are
 //! sorted out here.
 
+mod random;
+mod sign;
+
 use std::ops::Range;
 
 use super::name::{Promise, promise};
-use super::shape::{
-    contains, entropy, is_example, is_filler, is_reference, is_uuid, is_wordy, kinds,
-};
+use super::shape::{contains, is_example, is_filler, is_reference, is_uuid, is_wordy, kinds};
+pub(super) use random::looks_random;
+use random::{is_about_passwords, is_location};
+use sign::{Sign, operator, value};
 
 /// A value that looks like a secret.
 #[derive(Debug, PartialEq)]
@@ -18,11 +22,6 @@ pub(super) struct Assigned {
     pub(super) promise: Promise,
     pub(super) confidence: f32,
 }
-
-/// Longest value looked at.
-const LONGEST: usize = 512;
-/// The same without quotes.
-const LONGEST_BARE: usize = 256;
 
 /// Looks for an assignment whose name holds the bytes at `at`.
 pub(super) fn at(text: &[u8], at: usize) -> Option<Assigned> {
@@ -53,7 +52,14 @@ pub(super) fn at(text: &[u8], at: usize) -> Option<Assigned> {
     let (value, quoted) = value(text, from)?;
     let bytes = text.get(value.clone())?;
     let follow = text.get(value.end + usize::from(quoted)).copied();
-    let in_list = text.get(..start)?.iter().rev().find(|b| **b != b' ') == Some(&b';');
+    if !quoted
+        && sign == Sign::Equals
+        && promise == Promise::Password
+        && text.get(end..from)?.trim_ascii() == b"="
+        && is_connection(text, start, from)
+    {
+        return in_connection(text, from);
+    }
     let context = Context {
         name,
         promise,
@@ -62,7 +68,6 @@ pub(super) fn at(text: &[u8], at: usize) -> Option<Assigned> {
         follow,
         line_start: is_line_start(text, start),
         paired: is_paired(text, start, value.end),
-        connection: sign == Sign::Equals && in_list && matches!(follow, Some(b';' | b'"' | b'\'')),
     };
     let confidence = context.judge(bytes)?;
     Some(Assigned {
@@ -76,257 +81,62 @@ const fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// How the value is tied to the name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sign {
-    /// `:`, as in YAML, JSON and headers, but also before a type.
-    Colon,
-    /// `=`, `:=`, `=>`, `==`, `!=`.
-    Equals,
-    /// A comma, a blank or a word: `set("password", "x")`, `password x`, `password is "x"`.
-    Loose,
-    /// `>` of an XML element or attribute.
-    Tag,
-}
-
-/// Finds the sign after a name and where the value starts.
-fn operator(text: &[u8], Range { start, end }: Range<usize>, flag: bool) -> Option<(usize, Sign)> {
-    let mut at = end;
-    let skip = |at: &mut usize, accept: fn(u8) -> bool, most: usize| {
-        let count = text
-            .get(*at..)
-            .unwrap_or_default()
-            .iter()
-            .take(most)
-            .take_while(|b| accept(**b))
-            .count();
-        *at += count;
-        count
-    };
-    // Closing quotes and brackets of the name: `"password"`, `['token']`, `\"key\"`.
-    let closed = skip(
-        &mut at,
-        |b| matches!(b, b'"' | b'\'' | b'`' | b']' | b')' | b'\\'),
-        4,
-    );
-    let blank = skip(&mut at, |b| matches!(b, b' ' | b'\t'), 24);
-    let sign = match text.get(at..)? {
-        [b':' | b'!' | b'?' | b'+', b'=', ..] | [b'=', b'>' | b'=', ..] => {
-            at += 2;
-            if text.get(at) == Some(&b'=') {
-                at += 1;
-            }
-            Sign::Equals
-        }
-        // POSIX make.
-        [b':', b':', b'=', ..] => {
-            at += 3;
-            Sign::Equals
-        }
-        [b':', b':', b':', b'=', ..] => {
-            at += 4;
-            Sign::Equals
-        }
-        [b':', b':', ..] => return None,
-        [b'=', ..] => {
-            at += 1;
-            Sign::Equals
-        }
-        [b':', rest @ ..] => {
-            at += 1;
-            match declared(rest) {
-                Some(after) => {
-                    at += after;
-                    Sign::Equals
-                }
-                None => Sign::Colon,
-            }
-        }
-        rest if (closed > 0 || blank == 0) && paired_value(rest).is_some() => {
-            at += paired_value(rest)?;
-            Sign::Equals
-        }
-        [b',', ..] if closed > 0 => {
-            at += 1;
-            Sign::Loose
-        }
-        rest if blank > 0 && closed == 0 && declared(rest).is_some() => {
-            at += declared(rest)?;
-            Sign::Equals
-        }
-        [b'>', ..] if closed == 0 && blank == 0 => {
-            at += 1;
-            Sign::Tag
-        }
-        [b'i', b's', b' ', ..] if blank > 0 => {
-            at += 3;
-            Sign::Loose
-        }
-        // "the password for user 'x' is 'y'"
-        [b'f', b'o', b'r', b' ', ..] | [b'o', b'f', b' ', ..] if blank > 0 => {
-            let rest = text.get(at..(at + 60).min(text.len()))?;
-            let rest = rest.split(|byte| *byte == b'\n').next()?;
-            let after = [&b" is '"[..], b" is \"", b": "].iter().find_map(|is| {
-                let found = memchr::memmem::find(rest, is)?;
-                Some(found + is.len() - usize::from(is.len() > 2))
-            })?;
-            at += after;
-            Sign::Loose
-        }
-        _ if blank > 0 && closed == 0 && (flag || matches!(text.get(at), Some(b'"' | b'\''))) => {
-            Sign::Loose
-        }
-        _ if blank > 0 && closed == 0 && is_setter(text, start) => Sign::Loose,
-        _ => return None,
-    };
-    skip(&mut at, |b| matches!(b, b' ' | b'\t'), 24);
-    // YAML and JSON may put the value on the next line.
-    if sign != Sign::Loose && text.get(at) == Some(&b'\n') {
-        let mut next = at + 1;
-        skip(&mut next, |b| matches!(b, b' ' | b'\t'), 24);
-        if matches!(text.get(next), Some(b'"' | b'\'')) {
-            at = next;
-        }
-    }
-    Some((at, sign))
-}
-
-/// A type between a name and `=`: `token string = "…"`, `secret: &str = "…"`. Returns where the
-/// value begins.
-fn declared(rest: &[u8]) -> Option<usize> {
-    const TYPES: [&str; 8] = [
-        "string",
-        "str",
-        "char",
-        "secretstr",
-        "text",
-        "varchar",
-        "any",
-        "bytes",
+/// True for an item of a connection string: `Server=…;User Id=…;Password=…;`.
+fn is_connection(text: &[u8], start: usize, from: usize) -> bool {
+    const ITEMS: [&[u8]; 11] = [
+        b"data source=",
+        b"initial catalog=",
+        b"server=",
+        b"database=",
+        b"user id=",
+        b"userid=",
+        b"uid=",
+        b"provider=",
+        b"driver=",
+        b"dsn=",
+        b"host=",
     ];
-    let equals = rest.iter().take(32).position(|byte| *byte == b'=')?;
-    let kind = rest.get(..equals)?;
-    let after = rest.get(equals + 1..)?;
-    let quote = after.iter().position(|byte| *byte != b' ')?;
-    let words = kind.split(|byte| !byte.is_ascii_alphanumeric());
-    let known = words.filter(|word| !word.is_empty()).any(|word| {
-        TYPES
-            .iter()
-            .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
-    });
-    let plain = kind
-        .iter()
-        .all(|b| b.is_ascii_alphanumeric() || b" &'*<>[]?._".contains(b));
-    let quoted = matches!(after.get(quote), Some(b'"' | b'\'' | b'`'));
-    (known && plain && quoted).then_some(equals + 1)
+    let before = text
+        .get(start.saturating_sub(200)..start)
+        .unwrap_or_default();
+    let line = before
+        .rsplit(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let after = text
+        .get(from..text.len().min(from + 200))
+        .unwrap_or_default();
+    let rest = after
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let in_list = line.trim_ascii_end().ends_with(b";");
+    [line, rest].iter().any(|part| {
+        part.contains(&b';')
+            && (in_list || rest.contains(&b';'))
+            && ITEMS
+                .iter()
+                .any(|item| contains(&part.to_ascii_lowercase(), item))
+    }) || in_list && rest.iter().any(|byte| matches!(byte, b';' | b'"' | b'\''))
 }
 
-/// The other half of a pair: `"name": "TOKEN", "value": "…"`, `<add key="token" value="…"/>`.
-/// Returns where the value begins.
-fn paired_value(rest: &[u8]) -> Option<usize> {
-    let gap = rest
-        .iter()
-        .take(32)
-        .take_while(|b| b.is_ascii_whitespace() || matches!(b, b',' | b'"' | b'\''))
-        .count();
-    let word = rest.get(gap..gap + 5)?;
-    if gap == 0 && rest.first() != Some(&b'v') && rest.first() != Some(&b'V')
-        || !word.eq_ignore_ascii_case(b"value")
-    {
-        return None;
-    }
-    let mut at = gap + 5;
-    at += rest
-        .get(at..)?
-        .iter()
-        .take(3)
-        .take_while(|b| matches!(b, b'"' | b'\'' | b' '))
-        .count();
-    matches!(rest.get(at), Some(b':' | b'=')).then_some(at + 1)
-}
-
-/// True after a command that gives a variable its value without a sign: `ENV NAME value`.
-fn is_setter(text: &[u8], start: usize) -> bool {
-    const SETTERS: [&[u8]; 6] = [
-        b"ENV ",
-        b"ARG ",
-        b"setx ",
-        b"setenv ",
-        b"set -x ",
-        b"set -gx ",
-    ];
-    let before = text.get(..start).unwrap_or_default();
-    SETTERS.iter().any(|setter| {
-        before.ends_with(setter)
-            && before
-                .get(..before.len() - setter.len())
-                .unwrap_or_default()
-                .last()
-                .is_none_or(|b| matches!(b, b'\n' | b' ' | b';' | b'\t'))
-    })
-}
-
-/// The value at `from`, without its quotes.
-fn value(text: &[u8], from: usize) -> Option<(Range<usize>, bool)> {
-    let rest = text.get(from..)?;
-    // `b"…"`, `@"…"`, `\"…\"`.
-    let lead = match rest {
-        [
-            b'b' | b'r' | b'u' | b'f' | b'@' | b'\\' | b'L',
-            b'"' | b'\'',
-            ..,
-        ] => 1,
-        _ => 0,
-    };
-    if let Some(quote @ (b'"' | b'\'' | b'`')) = rest.get(lead) {
-        let body = rest.get(lead + 1..)?;
-        let mut length = 0;
-        loop {
-            match body.get(length)? {
-                b'\\' if lead == 1 && body.get(length + 1) == Some(quote) => break,
-                b'\\' => length += 2,
-                byte if byte == quote => break,
-                b'\n' => return None,
-                _ => length += 1,
-            }
-            if length > LONGEST {
-                return None;
-            }
-        }
-        let start = from + lead + 1;
-        return Some((start..start + length, true));
-    }
+/// The password of a connection string: whatever stands before the next separator.
+fn in_connection(text: &[u8], from: usize) -> Option<Assigned> {
+    let rest = text.get(from..text.len().min(from + 128))?;
     let length = rest
         .iter()
-        .take(LONGEST_BARE)
-        .take_while(|b| {
-            !b.is_ascii_whitespace()
-                && !matches!(
-                    b,
-                    b',' | b';'
-                        | b'"'
-                        | b'\''
-                        | b'`'
-                        | b'<'
-                        | b'>'
-                        | b')'
-                        | b'}'
-                        | b']'
-                        | b'|'
-                        | b'&'
-                )
-        })
+        .take_while(|b| !matches!(b, b';' | b'"' | b'\'' | b'\n' | b'\r' | b'<' | b'\\'))
         .count();
-    // `key=key=key=…` is a list of names; an equals sign in a value is padding at its end.
-    let value = rest.get(..length)?;
-    let nested = value
+    let bytes = rest.get(..length)?.trim_ascii_end();
+    let code = bytes
         .iter()
-        .position(|byte| matches!(byte, b'=' | b':'))
-        .is_some_and(|at| {
-            value.get(at + 1).is_some_and(u8::is_ascii_alphanumeric)
-                && value.get(..at).is_some_and(|name| name.len() < 12)
-        });
-    (length > 0 && !nested).then_some((from..from + length, false))
+        .any(|b| matches!(b, b'(' | b')' | b'&' | b'+') && bytes.contains(&b' '));
+    (bytes.len() >= 3 && !code && !is_reference(bytes) && !is_filler(bytes) && !is_example(bytes))
+        .then(|| Assigned {
+            value: from..from + bytes.len(),
+            promise: Promise::Password,
+            confidence: 0.55,
+        })
 }
 
 /// True for a setting whose neighbour names a user: `user = x`, then `password = y`.
@@ -362,10 +172,6 @@ fn is_line_start(text: &[u8], at: usize) -> bool {
         || lead.ends_with(b"set ")
 }
 
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts about where the value stands"
-)]
 struct Context<'a> {
     name: &'a [u8],
     promise: Promise,
@@ -374,25 +180,16 @@ struct Context<'a> {
     /// The byte after the value.
     follow: Option<u8>,
     line_start: bool,
-    /// An item of `Server=…;User Id=…;Password=…;`.
-    connection: bool,
     /// Below a line that names a user, in a file of settings.
     paired: bool,
 }
 
 impl Context<'_> {
     fn judge(&self, value: &[u8]) -> Option<f32> {
-        if self.connection
-            && self.promise == Promise::Password
-            && value.len() >= 3
-            && !is_reference(value)
-            && !is_filler(value)
-        {
-            return Some(0.55);
-        }
         let random = looks_random(value) || self.is_sequence(value);
+        let phrase = self.is_phrase(value);
         if value.len() < 4
-            || !(random || self.promise == Promise::Password)
+            || !(random || phrase || self.promise == Promise::Password)
             || self.repeats_name(value)
             || (self.sign == Sign::Loose && self.name.to_ascii_lowercase().ends_with(b"pass"))
             || is_reference(value)
@@ -407,6 +204,9 @@ impl Context<'_> {
         }
         if random {
             return self.judge_random(value);
+        }
+        if phrase {
+            return Some(0.5);
         }
         (self.promise == Promise::Password)
             .then(|| self.judge_password(value))
@@ -439,9 +239,31 @@ impl Context<'_> {
             && !self.paired
             && (value.iter().any(|b| matches!(b, b'(' | b'[' | b'{'))
                 || self.follow == Some(b'(')
-                || (value.contains(&b'.') || value.contains(&b'_')) && longest_word(value) >= 5
+                || is_identifier(value)
                 || contains(value, b"->")
                 || contains(value, b"::"))
+    }
+
+    /// A secret that a person made up: signs that no name in a program or configuration has.
+    fn is_phrase(&self, value: &[u8]) -> bool {
+        self.promise == Promise::Token
+            && self.quoted
+            && self.sign != Sign::Loose
+            && (8..=100).contains(&value.len())
+            && value.iter().all(u8::is_ascii_graphic)
+            && value.iter().filter(|b| b.is_ascii_alphanumeric()).count() * 2 >= value.len()
+            && value
+                .iter()
+                .any(|b| matches!(b, b'#' | b'!' | b'^' | b'$' | b'%' | b'@' | b'~'))
+            && !value.iter().any(|b| {
+                matches!(
+                    b,
+                    b'(' | b')' | b'<' | b'{' | b'/' | b'[' | b'\\' | b'=' | b',' | b':'
+                )
+            })
+            && value.first().is_some_and(u8::is_ascii_alphanumeric)
+            && value.last().is_some_and(u8::is_ascii_alphanumeric)
+            && !(value.contains(&b'@') && value.contains(&b'.'))
     }
 
     fn judge_random(&self, value: &[u8]) -> Option<f32> {
@@ -454,7 +276,8 @@ impl Context<'_> {
             return None;
         }
         if is_uuid(value) {
-            return (self.promise != Promise::Key && self.sign != Sign::Loose).then_some(0.6);
+            let told = self.sign != Sign::Loose || !self.quoted;
+            return (self.promise != Promise::Key && told).then_some(0.6);
         }
         if !self.quoted
             && self.sign == Sign::Loose
@@ -520,95 +343,17 @@ impl Context<'_> {
     }
 }
 
-/// True for `user_password`, `Password2`: a name rather than a value. Not for `thisismypassword`.
-fn is_about_passwords(lower: &[u8]) -> bool {
-    (contains(lower, b"password") || contains(lower, b"passwd"))
-        && (lower.len() < 14 || !lower.iter().all(u8::is_ascii_lowercase))
-}
-
-/// True for something a machine made: mixed characters without words.
-pub(super) fn looks_random(value: &[u8]) -> bool {
-    if value.len() < 6
-        || value
-            .iter()
-            .any(|b| b.is_ascii_whitespace() || !b.is_ascii_graphic())
-    {
-        return false;
-    }
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
-    let changes = value
-        .windows(2)
-        .filter(|pair| matches!(pair, [a, b] if class(*a) != class(*b)))
-        .count();
-    let mixed_case =
-        value.iter().any(u8::is_ascii_lowercase) && value.iter().any(u8::is_ascii_uppercase);
-    let hex = value.iter().all(u8::is_ascii_hexdigit);
-    // Signs of code and patterns; long keys of web frameworks hold them too.
-    let signs = value
-        .iter()
-        .any(|b| matches!(b, b'[' | b'{' | b'(' | b'|' | b'\\' | b'<'));
-    if (signs && (value.len() < 40 || digits < 3)) || holds_words(value) {
-        return false;
-    }
-    if hex && value.len() >= 16 {
-        return digits >= 3 && letters >= 3 && entropy(value) >= 2.7;
-    }
-    if value.len() < 12 {
-        return digits >= 2 && letters >= 2 && changes >= 4;
-    }
-    let dense = changes * 100 >= value.len() * 18;
-    entropy(value) >= 3.0
-        && ((digits >= 2 && letters >= 4 && changes >= 4 && dense)
-            || (digits >= 1 && value.len() >= 16 && changes >= 2 && !is_wordy(value))
-            || (mixed_case
-                && digits >= 1
-                && value.len() >= 24
-                && changes * 100 >= value.len() * 28))
-}
-
-/// True if a long run of lower-case letters reads like words.
-fn holds_words(value: &[u8]) -> bool {
-    value
+/// True for a name in a program: words joined by points or underscores, none of them random.
+fn is_identifier(value: &[u8]) -> bool {
+    let mut parts = value.split(|byte| matches!(byte, b'.' | b'_'));
+    let wordy = value
         .split(|byte| !byte.is_ascii_lowercase())
-        .any(|run| run.len() >= 9 && is_wordy(run))
-}
-
-/// The longest run of lower-case letters: words have them, random text hardly.
-fn longest_word(value: &[u8]) -> usize {
-    value
-        .split(|byte| !byte.is_ascii_lowercase())
-        .map(<[u8]>::len)
-        .max()
-        .unwrap_or_default()
-}
-
-fn class(byte: u8) -> u8 {
-    match byte {
-        b'a'..=b'z' => 0,
-        b'A'..=b'Z' => 1,
-        b'0'..=b'9' => 2,
-        _ => 3,
-    }
-}
-
-/// Paths, URLs, versions, dates, e-mail addresses, file names.
-fn is_location(value: &[u8]) -> bool {
-    const SUFFIXES: [&[u8]; 14] = [
-        b".json", b".txt", b".pem", b".key", b".yml", b".yaml", b".toml", b".env", b".md",
-        b".html", b".crt", b".js", b".py", b".go",
-    ];
-    contains(value, b"://")
-        || value.starts_with(b"/")
-        || value.starts_with(b"./")
-        || value.starts_with(b"../")
-        || value.starts_with(b"~/")
-        || value.starts_with(b"arn:")
-        || value.starts_with(b"sha256:")
-        || SUFFIXES.iter().any(|suffix| value.ends_with(suffix))
-        || value
-            .iter()
-            .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b':' | b'/' | b'T' | b'Z'))
+        .any(|run| run.len() >= 5 && is_wordy(run));
+    // `java.lang.Object@2bd79ce` names an object.
+    let object = value.contains(&b'.') && value.contains(&b'@');
+    wordy
+        && (value.contains(&b'.') || value.contains(&b'_'))
+        && (object || !parts.any(|part| part.len() >= 16 && looks_random(part)))
 }
 
 const STOP_VALUES: [&str; 60] = [
@@ -707,6 +452,40 @@ mod tests {
                 "6fb1cff7690db9ac066cadbbde8e3c07",
             ),
             ("The password is 'Secret123'", "Secret123"),
+            (
+                "token: >-\n  8fj3kd93kd02ls83jd74\n",
+                "8fj3kd93kd02ls83jd74",
+            ),
+            (
+                "<apiToken>\n    8fj3kd93kd02ls83jd74\n</apiToken>",
+                "8fj3kd93kd02ls83jd74",
+            ),
+            ("$token .= '8fj3kd93kd02ls83jd74';", "8fj3kd93kd02ls83jd74"),
+            (
+                "variable \"api_token\" {\n  default = \"8fj3kd93kd02ls83jd74\"\n}",
+                "8fj3kd93kd02ls83jd74",
+            ),
+            (
+                r#""adminPassword": { "value": "tr0ub4dor&3" }"#,
+                "tr0ub4dor&3",
+            ),
+            (
+                "Server=db;User Id=sa;Password=sK!g2Ex_=jJ6;Timeout=3",
+                "sK!g2Ex_=jJ6",
+            ),
+            (
+                "\"Provider=X;\" & \"Password =s3rvice_user;Data Source=y;\"",
+                "s3rvice_user",
+            ),
+            (
+                "token=2zcqujqy8_f6ok3reo769zna95s2monk6bcvv4g",
+                "2zcqujqy8_f6ok3reo769zna95s2monk6bcvv4g",
+            ),
+            (
+                "--token 12429efd-bf4f-56c1-481b-9c4a374fb45c x",
+                "12429efd-bf4f-56c1-481b-9c4a374fb45c",
+            ),
+            (r#"secret: "development#product""#, "development#product"),
         ] {
             assert_eq!(found(text).as_deref(), Some(value), "{text}");
         }
@@ -732,6 +511,12 @@ mod tests {
             "secret = 12345678",
             "password=",
             "token:",
+            "secret: some_module.get_value",
+            "token: >-\n  a sentence about tokens\n",
+            r#""token": { "type": "string", "value": "the token" }"#,
+            "secret: \"#anchor\"",
+            "secret = some_service_access_token",
+            "if (password == other; uid=3) {",
         ] {
             assert_eq!(found(text), None, "{text}");
         }

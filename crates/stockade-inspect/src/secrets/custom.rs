@@ -11,8 +11,8 @@ mod services;
 
 pub(super) use services::in_run;
 use services::{
-    azure_client, azure_key, discord_webhook, mailchimp, new_relic, salesforce, slack_webhook,
-    teams_webhook, telegram, terraform, unseal_key,
+    azure_client, azure_key, discord_webhook, mailchimp, maxmind, new_relic, salesforce, sidekiq,
+    slack_webhook, teams_webhook, telegram, terraform, thingsboard, unseal_key, zapier_webhook,
 };
 
 /// A secret that was recognised.
@@ -95,6 +95,10 @@ pub(super) const CUSTOM: &[(&str, Recognise)] = &[
     ("sharedaccesskey=", azure_key),
     ("sshpass -p", dash_p),
     ("unseal", unseal_key),
+    ("_mmk", maxmind),
+    ("contribsys", sidekiq),
+    ("hooks.zapier.com/hooks/catch/", zapier_webhook),
+    ("thingsboard", thingsboard),
 ];
 
 fn rest(text: &[u8], at: usize) -> &[u8] {
@@ -296,8 +300,17 @@ fn url_password(text: &[u8], at: usize) -> Option<Match> {
         (true, true) => Match::new(rule, value, Low, 0.3),
         (true, false) => Match::new(rule, value, Medium, 0.5),
         (false, _) if looks_random(password) => Match::new(rule, value, Critical, 0.9),
+        // Names for documentation (RFC 2606), and a word for a password.
+        (false, _) if is_example_host(host) => Match::new(rule, value, Low, 0.3),
         (false, _) => Match::new(rule, value, High, 0.7),
     })
+}
+
+fn is_example_host(host: &[u8]) -> bool {
+    let host = host.to_ascii_lowercase();
+    [&b"example.com"[..], b"example.org", b"example.net"]
+        .iter()
+        .any(|name| contains(&host, name))
 }
 
 fn is_documentation_host(host: &[u8]) -> bool {
@@ -421,6 +434,10 @@ fn netrc(text: &[u8], at: usize) -> Option<Match> {
     let mut words = entry
         .split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty());
+    let host = words.nth(1)?;
+    if is_documentation_host(host.split(|byte| *byte == b'/').next()?) {
+        return None;
+    }
     let mut login = false;
     while let Some(word) = words.next() {
         login |= word == b"login";

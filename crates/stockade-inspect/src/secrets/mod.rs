@@ -24,7 +24,7 @@ use crate::redact;
 use crate::trigger::Triggers;
 
 /// Words inside names that promise a secret.
-const KEYWORDS: [&str; 11] = [
+const KEYWORDS: [&str; 12] = [
     "passw",
     "passphrase",
     "pass",
@@ -36,6 +36,7 @@ const KEYWORDS: [&str; 11] = [
     "_pw",
     "login",
     "_pat",
+    "crumb",
 ];
 
 const LITERALS: [&str; tokens::COUNT + CUSTOM.len() + KEYWORDS.len()] = {

@@ -19,6 +19,8 @@ pub(super) enum Alphabet {
     Dotted,
     /// Hexadecimal digits and `-`, as in UUIDs.
     Uuid,
+    /// `Dotted` and `=`.
+    Padded,
 }
 
 impl Alphabet {
@@ -32,6 +34,9 @@ impl Alphabet {
             Self::Lower => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
             Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
             Self::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
+            Self::Padded => {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'=')
+            }
         }
     }
 
@@ -173,10 +178,23 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     ];
     STARTS.iter().any(|start| value.starts_with(start))
         || PARTS.iter().any(|part| contains(value, part))
-        || (value.contains(&b'{') && value.contains(&b'}'))
+        || holds_braces(value)
         || (value.starts_with(b"%") && value.ends_with(b"%"))
         || (value.starts_with(b"__") && value.ends_with(b"__"))
         || (value.starts_with(b"[") && value.ends_with(b"]"))
+}
+
+/// True for `{name}`: a template, but not a brace here and there among random signs.
+fn holds_braces(value: &[u8]) -> bool {
+    let inner = value.iter().position(|b| *b == b'{').and_then(|open| {
+        let rest = value.get(open + 1..)?;
+        rest.get(..rest.iter().position(|b| *b == b'}')?)
+    });
+    inner.is_some_and(|inner| {
+        inner
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || b" _.-:!\"'[](),|$".contains(b))
+    })
 }
 
 /// True if `needle` occurs in `haystack`.

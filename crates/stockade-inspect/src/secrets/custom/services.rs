@@ -240,6 +240,82 @@ pub(super) fn unseal_key(text: &[u8], at: usize) -> Option<Match> {
     })
 }
 
+/// Six characters, `_`, 29 more and `_mmk`.
+pub(super) fn maxmind(text: &[u8], at: usize) -> Option<Match> {
+    let start = at.checked_sub(36)?;
+    let key = text.get(start..at)?;
+    let fits = key.get(6) == Some(&b'_')
+        && key.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        && !joined(text, start)
+        && rest(text, at).starts_with(b"_mmk");
+    fits.then(|| {
+        Match::new(
+            ("secret.maxmind", "MaxMind licence key"),
+            start..at + 4,
+            Critical,
+            0.95,
+        )
+    })
+}
+
+/// `BUNDLE_ENTERPRISE__CONTRIBSYS__COM=cafebabe:deadbeef`, and the same in a URL.
+pub(super) fn sidekiq(text: &[u8], at: usize) -> Option<Match> {
+    let is_key = |key: &[u8]| {
+        key.len() == 17
+            && key
+                .iter()
+                .enumerate()
+                .all(|(at, b)| (at == 8 && *b == b':') || (at != 8 && b.is_ascii_hexdigit()))
+    };
+    let near = text.get(at.saturating_sub(40)..text.len().min(at + 60))?;
+    let found = near.windows(17).position(is_key)?;
+    let start = at.saturating_sub(40) + found;
+    Some(Match::new(
+        ("secret.sidekiq", "Sidekiq licence"),
+        start..start + 17,
+        High,
+        0.85,
+    ))
+}
+
+pub(super) fn zapier_webhook(text: &[u8], at: usize) -> Option<Match> {
+    let path = "hooks.zapier.com/hooks/catch/".len();
+    let key = rest(text, at + path);
+    let length = key
+        .iter()
+        .take(40)
+        .take_while(|b| b.is_ascii_alphanumeric() || **b == b'/')
+        .count();
+    let (id, hook) = key
+        .get(..length)?
+        .split_at_checked(key.iter().take_while(|b| b.is_ascii_digit()).count())?;
+    (id.len() >= 4 && hook.len() >= 6 && !is_example(hook)).then(|| {
+        Match::new(
+            ("secret.zapier-webhook", "Zapier webhook"),
+            at..at + path + length,
+            High,
+            0.85,
+        )
+    })
+}
+
+/// The token of a device stands in the path: `/api/v1/TOKEN/telemetry`.
+pub(super) fn thingsboard(text: &[u8], at: usize) -> Option<Match> {
+    let near = text.get(at..text.len().min(at + 60))?;
+    let path = memchr::memmem::find(near, b"/api/v1/")? + "/api/v1/".len();
+    let start = at + path;
+    let length = Alphabet::Alnum.run(rest(text, start), 40);
+    let key = text.get(start..start + length)?;
+    (length == 20 && looks_random(key)).then(|| {
+        Match::new(
+            ("secret.thingsboard", "ThingsBoard token"),
+            start..start + length,
+            High,
+            0.85,
+        )
+    })
+}
+
 /// Tokens without a prefix, told by the structure of a long run of digits and letters.
 pub(in crate::secrets) fn in_run(text: &[u8], run: Range<usize>) -> Option<Match> {
     let bytes = text.get(run.clone())?;
@@ -266,6 +342,7 @@ pub(in crate::secrets) fn in_run(text: &[u8], run: Range<usize>) -> Option<Match
     discord_token(text, &run)
         .or_else(|| airtable(text, &run))
         .or_else(|| ngrok(text, &run))
+        .or_else(|| numbered(text, &run))
 }
 
 /// Three parts: the base64 of a numeric id, a timestamp, a signature.
@@ -323,4 +400,32 @@ fn ngrok(text: &[u8], run: &Range<usize>) -> Option<Match> {
         && looks_random(id)
         && looks_random(secret);
     fits.then(|| Match::new(("secret.ngrok", "ngrok token"), run.clone(), Critical, 0.9))
+}
+
+/// `TrueNAS`: a small number, a hyphen and 64 characters, of which `run` is the last part or all.
+fn numbered(text: &[u8], run: &Range<usize>) -> Option<Match> {
+    let start = run.end.checked_sub(64)?;
+    let key = text.get(start..run.end)?;
+    let number = text
+        .get(..start)?
+        .strip_suffix(b"-")?
+        .iter()
+        .rev()
+        .take(4)
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    let begin = start.checked_sub(1 + number)?;
+    let fits = (1..=3).contains(&number)
+        && !joined(text, begin)
+        && kinds(key) == 3
+        && key.iter().all(u8::is_ascii_alphanumeric)
+        && looks_random(key);
+    fits.then(|| {
+        Match::new(
+            ("secret.truenas", "TrueNAS key"),
+            begin..run.end,
+            Critical,
+            0.85,
+        )
+    })
 }

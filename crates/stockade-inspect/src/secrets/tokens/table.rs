@@ -2,7 +2,9 @@
 
 use super::{Check, Token, token};
 use crate::finding::ThreatLevel::{High, Low};
-use crate::secrets::shape::Alphabet::{Alnum, Base64, Base64Url, Dotted, Hex, Lower, Upper, Uuid};
+use crate::secrets::shape::Alphabet::{
+    Alnum, Base64, Base64Url, Dotted, Hex, Lower, Padded, Upper, Uuid,
+};
 
 /// Every format, by family.
 pub(in crate::secrets) const TOKENS: &[Token] = &[
@@ -177,8 +179,8 @@ pub(in crate::secrets) const TOKENS: &[Token] = &[
         "t1.",
         "secret.yandex",
         "Yandex IAM token",
-        Dotted,
-        (150, 400),
+        Padded,
+        (100, 400),
     ),
     // Secret stores and infrastructure.
     token("hvs.", "secret.vault", "Vault token", Base64Url, (24, 200)),
@@ -225,7 +227,7 @@ pub(in crate::secrets) const TOKENS: &[Token] = &[
         "ops_eyJ",
         "secret.1password",
         "1Password service account",
-        Base64Url,
+        Base64,
         (200, 2048),
     ),
     token(
@@ -329,7 +331,7 @@ pub(in crate::secrets) const TOKENS: &[Token] = &[
         Lower,
         (40, 40),
     ),
-    token("pnu_", "secret.prefect", "Prefect key", Lower, (36, 36)),
+    token("pnu_", "secret.prefect", "Prefect key", Alnum, (36, 36)),
     token(
         "hawk.",
         "secret.stackhawk",
@@ -343,10 +345,16 @@ pub(in crate::secrets) const TOKENS: &[Token] = &[
         "secret.dependency-track",
         "Dependency-Track key",
         Alnum,
-        (32, 32),
+        (32, 40),
     )
     .random(),
-    token("CLOJARS_", "secret.clojars", "Clojars token", Hex, (60, 60)),
+    token(
+        "CLOJARS_",
+        "secret.clojars",
+        "Clojars token",
+        Lower,
+        (60, 60),
+    ),
     token(
         "jfrt@",
         "secret.artifactory",
@@ -362,11 +370,11 @@ pub(in crate::secrets) const TOKENS: &[Token] = &[
         (50, 80),
     ),
     token(
-        "cmVmdGtuOjAx",
+        "cmVmd",
         "secret.artifactory",
         "Artifactory reference token",
         Alnum,
-        (48, 64),
+        (59, 59),
     ),
     token(
         "infracost_",
@@ -517,18 +525,18 @@ pub(in crate::secrets) const TOKENS: &[Token] = &[
     )
     .random(),
     token(
-        "ATATT3xFfGF0",
+        "ATATT3",
         "secret.atlassian",
         "Atlassian token",
-        Base64Url,
-        (160, 250),
+        Padded,
+        (166, 260),
     ),
     token(
-        "ATCTT3xFfGN0",
+        "ATCTT3",
         "secret.atlassian",
         "Atlassian token",
-        Base64Url,
-        (160, 250),
+        Padded,
+        (166, 260),
     ),
     token(
         "sgp_",
@@ -700,7 +708,7 @@ pub(in crate::secrets) const TOKENS: &[Token] = &[
         "secret.twitch",
         "stream or payment key",
         Base64Url,
-        (35, 60),
+        (30, 60),
     )
     .random(),
     // Payment.
@@ -974,7 +982,7 @@ pub(in crate::secrets) const TOKENS: &[Token] = &[
         "tfp_",
         "secret.typeform",
         "Typeform token",
-        Dotted,
+        Padded,
         (59, 59),
     ),
     token(
@@ -1204,4 +1212,67 @@ pub(in crate::secrets) const TOKENS: &[Token] = &[
         Alnum,
         (40, 99),
     ),
+    token("unkey_", "secret.unkey", "Unkey root key", Alnum, (20, 60)).random(),
+    token("pa-", "secret.voyage", "Voyage key", Base64Url, (43, 43)).random(),
+    token(
+        "sdk-",
+        "secret.launchdarkly",
+        "LaunchDarkly key",
+        Uuid,
+        (36, 36),
+    ),
+    token(
+        "mob-",
+        "secret.launchdarkly",
+        "LaunchDarkly mobile key",
+        Uuid,
+        (36, 36),
+    ),
+    token(
+        "api-",
+        "secret.launchdarkly",
+        "LaunchDarkly token",
+        Uuid,
+        (36, 36),
+    ),
+    token(
+        "access-sandbox-",
+        "secret.plaid",
+        "Plaid sandbox token",
+        Uuid,
+        (36, 36),
+    )
+    .level(High),
+    token(
+        "access-development-",
+        "secret.plaid",
+        "Plaid token",
+        Uuid,
+        (36, 36),
+    ),
+    token(
+        "EAAM",
+        "secret.facebook",
+        "Facebook token",
+        Alnum,
+        (80, 300),
+    )
+    .random(),
+    token(
+        "EAAC",
+        "secret.facebook",
+        "Facebook token",
+        Alnum,
+        (80, 300),
+    )
+    .random(),
+    token("sc_", "secret.authress", "Authress key", Dotted, (60, 260)).random(),
+    token(
+        "_gitlab_session=",
+        "secret.gitlab-token",
+        "GitLab session",
+        Hex,
+        (32, 32),
+    )
+    .level(High),
 ];
