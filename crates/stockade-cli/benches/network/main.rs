@@ -9,6 +9,7 @@
 
 mod client;
 mod host;
+mod relay;
 mod rivals;
 
 use std::path::PathBuf;
@@ -19,12 +20,12 @@ use rivals::Rival;
 
 /// Bytes through the tunnel.
 const BYTES: u64 = 1 << 30;
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 /// Connections and requests on each.
 const CLIENTS: usize = 8;
 const REQUESTS: usize = 4000;
 const TUNNELS: usize = 2000;
-const STARTS: usize = 100;
+const STARTS: usize = 300;
 
 #[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 fn main() -> ExitCode {
@@ -98,8 +99,11 @@ fn tunnels(stockade: &PathBuf, port: u16, rivals: &[Rival]) {
     let words = |proxy: &str, host: &str| {
         ["--client", "read", proxy, host, &port.to_string()].map(str::to_owned)
     };
+    let relay = relay::to(port).to_string();
+    let through = ["--client", "read", "-", "127.0.0.1", &relay].map(str::to_owned);
     let mut rows: Rows<'_> = vec![
         ("direct", Box::new(|| bare(&words("-", "127.0.0.1")))),
+        ("a bare splice relay", Box::new(|| bare(&through))),
         (
             "stockade, CONNECT from inside",
             Box::new(|| boxed(stockade, port, &words("env", "a.test"))),
@@ -123,8 +127,9 @@ fn tunnels(stockade: &PathBuf, port: u16, rivals: &[Rival]) {
     let figures = best(&rows);
     for ((name, _), figure) in rows.iter().zip(&figures) {
         println!(
-            "  {name:<36} {figure:>8.0}  {:>5.2} of direct",
-            figure / figures[0]
+            "  {name:<36} {figure:>8.0}  {:>5.2} of direct, {:>5.2} of the relay",
+            figure / figures[0],
+            figure / figures[1]
         );
     }
 }

@@ -17,6 +17,7 @@ mod kernel_surface;
 mod lifecycle;
 mod limits;
 mod litter;
+mod network_clients;
 mod network_list;
 mod network_off;
 mod privileges;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         lifecycle::cases(),
         limits::cases(),
         litter::cases(),
+        network_clients::cases(),
         network_list::cases(),
         network_off::cases(),
         privileges::cases(),

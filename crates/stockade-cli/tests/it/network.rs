@@ -1,25 +1,31 @@
 //! Names that a resolver outside answers: a network and a resolver of the test's own.
 
+use std::io::Read;
+use std::net::TcpListener;
 use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use crate::context::{Context, STOCKADE};
+use crate::proxy::{self, Proxy};
 
 /// A resolver on port 53 that writes down every name, and hosts for what it answers with.
 const RESOLVER: &str = r#"
 import socket, sys, threading
 answers = {"public.test": ["203.0.114.5"], "meta.test": ["169.254.169.254"], "loop.test": ["127.0.0.1"],
-           "lan.test": ["10.0.0.1"], "many.test": ["10.0.0.%d" % n for n in range(1, 60)], "none.test": []}
+           "lan.test": ["10.0.0.1"], "many.test": ["10.0.0.%d" % n for n in range(1, 60)], "none.test": [],
+           "crowd.test": ["203.0.%d.%d" % (114 + n // 250, 1 + n % 250) for n in range(500)]}
 log = open(sys.argv[1], "w", buffering=1)
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.bind(("127.0.0.1", 53))
-web = socket.create_server(("203.0.114.5", 80))
+web = socket.create_server(("", 80))
 def serve():
     while True:
         c = web.accept()[0]; c.recv(4096)
         c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\npublic"); c.close()
-threading.Thread(target=serve, daemon=True).start()
-print("ready", flush=True)
-while True:
-    message, peer = udp.recvfrom(4096)
+def answer(message, room):
     labels, at = [], 12
     while message[at]:
         labels.append(message[at + 1:at + 1 + message[at]].decode().lower()); at += 1 + message[at]
@@ -28,7 +34,25 @@ while True:
     found = answers.get(name) if message[at + 2] == 1 else []
     code = 0x8183 if name not in answers else 0x8180
     records = b"".join(b"\xc0\x0c\0\x01\0\x01\0\0\0\x05\0\x04" + socket.inet_aton(a) for a in found or [])
-    udp.sendto(message[:2] + code.to_bytes(2, "big") + b"\0\x01" + len(found or []).to_bytes(2, "big") + b"\0\0\0\0" + question + records, peer)
+    count = len(found or [])
+    if len(records) > room:
+        code, count, records = code | 0x200, 0, b""
+    return message[:2] + code.to_bytes(2, "big") + b"\0\x01" + count.to_bytes(2, "big") + b"\0\0\0\0" + question + records
+# What does not fit into a datagram is asked for again over a connection.
+tcp = socket.create_server(("127.0.0.1", 53))
+def streams():
+    while True:
+        c = tcp.accept()[0]
+        while length := c.recv(2):
+            message = answer(c.recv(int.from_bytes(length, "big")), 65535)
+            c.sendall(len(message).to_bytes(2, "big") + message)
+        c.close()
+threading.Thread(target=serve, daemon=True).start()
+threading.Thread(target=streams, daemon=True).start()
+print("ready", flush=True)
+while True:
+    message, peer = udp.recvfrom(4096)
+    udp.sendto(answer(message, 1200), peer)
 "#;
 
 #[test]
@@ -38,14 +62,14 @@ fn only_listed_names_are_asked_for_and_private_answers_are_refused() {
     let config = context.file("resolv.conf", "nameserver 127.0.0.1\nsearch corp.test\n");
     let log = context.project().join("asked");
     let ready = context.project().join("ready");
-    let names = ["public", "meta", "loop", "lan", "many", "none"];
+    let names = ["public", "meta", "loop", "lan", "many", "none", "crowd"];
     let allow = names.map(|name| format!(" --allow {name}.test")).concat();
     let script = format!(
-        "set -e; ip link set lo up; ip address add 203.0.114.5/32 dev lo; mount --bind {config} /etc/resolv.conf
+        "set -e; ip link set lo up; ip address add 203.0.114.5/23 dev lo; mount --bind {config} /etc/resolv.conf
          python3 {resolver} {log} > {ready} & trap 'kill %1' EXIT
          for i in $(seq 100); do grep -q ready {ready} && break; sleep 0.05; done
          {STOCKADE} run -q{allow} -- sh -c '
-            for name in public meta loop lan many none secret123.evil; do
+            for name in public meta loop lan many none crowd secret123.evil; do
                 echo \"$name: $(curl -s -m 8 http://$name.test/ | head -1) $(curl -s -m 8 --noproxy \"*\" http://$name.test/ | head -1)\"
             done'",
         config = config.display(),
@@ -60,7 +84,7 @@ fn only_listed_names_are_asked_for_and_private_answers_are_refused() {
     let text = String::from_utf8_lossy(&output.stdout);
     let complaint = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 7, "{text}{complaint}");
+    assert_eq!(lines.len(), 8, "{text}{complaint}");
     assert_eq!(lines[0], "public: public public", "{complaint}");
     for (line, words) in [
         (lines[1], "a cloud metadata address"),
@@ -71,11 +95,211 @@ fn only_listed_names_are_asked_for_and_private_answers_are_refused() {
         assert_eq!(line.matches(words).count(), 2, "{text}");
     }
     assert!(lines[5].contains("none.test"), "{text}");
-    assert!(lines[6].contains("no rule allows the host"), "{text}");
+    // Five hundred addresses: some of them are tried.
+    assert_eq!(lines[6], "crowd: public public", "{complaint}");
+    assert!(lines[7].contains("no rule allows the host"), "{text}");
     let asked = std::fs::read_to_string(&log).unwrap();
     assert!(asked.contains("public.test"), "{asked}");
     assert!(
         !asked.contains("evil") && !asked.contains("corp"),
         "{asked}"
     );
+}
+
+/// What a host got from each client, once it has ended.
+fn sink() -> (u16, Receiver<Vec<u8>>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut got = Vec::new();
+            let _ = stream.read_to_end(&mut got);
+            if sender.send(got).is_err() {
+                return;
+            }
+        }
+    });
+    (port, receiver)
+}
+
+/// A command that sends something and is gone, as itself and by the proxy.
+const LAST_WORDS: &str = r#"
+import os, socket, sys
+kind, port = sys.argv[1], sys.argv[2]
+if kind == "connect":
+    s = socket.create_connection(("198.18.0.1", 3128))
+    s.sendall(("CONNECT a.test:%s HTTP/1.1\r\n\r\n" % port).encode())
+    while b"\r\n\r\n" not in s.recv(4096): pass
+else:
+    s = socket.create_connection(("a.test", int(port)))
+s.sendall(b"\0" + b"x" * 2999999)
+os._exit(0)
+"#;
+
+#[test]
+fn what_a_command_sent_last_arrives_and_is_in_the_report() {
+    let context = Context::new();
+    let (port, got) = sink();
+    context.file("last.py", LAST_WORDS);
+    let allow = format!("a.test:{port}");
+    for (kind, protocol) in [("plain", "tcp"), ("connect", "connect")] {
+        context
+            .stockade([
+                "run",
+                "--allow",
+                &allow,
+                "--resolve",
+                "a.test=127.0.0.1",
+                "--report",
+                "report.json",
+                "--",
+                "python3",
+                "last.py",
+                kind,
+                &port.to_string(),
+            ])
+            .ends_with(0);
+        assert_eq!(got.recv().unwrap().len(), 3_000_000, "{kind}");
+        let report = std::fs::read(context.project().join("report.json")).unwrap();
+        let report: Value = serde_json::from_slice(&report).unwrap();
+        let records = report["network"].as_array().unwrap();
+        let record = records.iter().find(|record| record["protocol"] == protocol);
+        assert_eq!(record.unwrap()["sent"], 3_000_000, "{records:#?}");
+    }
+}
+
+#[test]
+fn a_host_that_takes_nothing_does_not_hold_up_the_end() {
+    let context = Context::new();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    context.file("last.py", LAST_WORDS);
+    let started = Instant::now();
+    let words = [
+        "run",
+        "--allow",
+        &format!("a.test:{port}"),
+        "--resolve",
+        "a.test=127.0.0.1",
+        "--timeout",
+        "20s",
+        "--",
+        "timeout",
+        "1",
+        "python3",
+        "last.py",
+        "plain",
+        &port.to_string(),
+    ];
+    let ran = context.stockade(words);
+    assert!([0, 124].contains(&ran.code), "{ran:#?}");
+    assert!(
+        started.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+#[test]
+fn everything_goes_through_the_other_proxy_and_the_list_still_holds() {
+    let mut context = Context::new();
+    let port = proxy::host();
+    let log = context.project().join("parent.jsonl");
+    let args = [
+        "--no-upstream",
+        "--danger-allow",
+        &format!("*:{port}"),
+        "--resolve",
+        "c.test=127.0.0.1",
+    ];
+    let parent = Proxy::start(
+        &context,
+        &[&args[..], &["--log", log.to_str().unwrap()]].concat(),
+    );
+    let url = format!("http://{}", parent.address);
+    let get = format!(
+        "for h in c b; do curl -s -m 10 http://$h.test:{port}/ | tr -d '\\n'; echo;          curl -s -m 10 --noproxy '*' http://$h.test:{port}/ | tr -d '\\n'; echo; done;          curl -s -m 10 -p http://c.test:{port}/; echo"
+    );
+    let allow = format!("c.test:{port}");
+    let flagged = [
+        "run",
+        "-q",
+        "--allow",
+        &allow,
+        "--upstream",
+        &url,
+        "--",
+        "sh",
+        "-c",
+        &get,
+    ];
+    let ran = context.stockade(flagged).ends_with(0);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!([lines[0], lines[1], lines[4]], ["hello"; 3], "{ran:#?}");
+    assert!(
+        lines[2].contains("no rule allows") || lines[2].contains("b.test"),
+        "{ran:#?}"
+    );
+    assert_eq!(lines[3], "", "{ran:#?}");
+    // The same by the environment, and not at all: the name exists in the other proxy alone.
+    context.set("https_proxy", &url);
+    let by_environment = ["run", "-q", "--allow", &allow, "--", "sh", "-c", &get];
+    let ran = context.stockade(by_environment).ends_with(0);
+    assert!(ran.stdout.starts_with("hello\nhello\n"), "{ran:#?}");
+    let without = [
+        "run",
+        "-q",
+        "--allow",
+        &allow,
+        "--no-upstream",
+        "--",
+        "sh",
+        "-c",
+        &get,
+    ];
+    let ran = context.stockade(without).ends_with(0);
+    assert!(!ran.stdout.contains("hello"), "{ran:#?}");
+    let asked = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(asked.matches("c.test").count(), 6, "{asked}");
+    assert!(!asked.contains("b.test"), "{asked}");
+}
+
+#[test]
+fn a_wide_list_must_be_asked_for_and_an_upstream_needs_a_list() {
+    let context = Context::new();
+    let port = proxy::host();
+    context
+        .stockade(["run", "--allow", "*", "--", "true"])
+        .ends_with(2);
+    context
+        .stockade(["run", "--allow", "*.com", "--", "true"])
+        .ends_with(2);
+    let wide = format!("*:{port}");
+    let url = format!("http://any.test:{port}/");
+    let words = [
+        "run",
+        "-q",
+        "--danger-allow",
+        &wide,
+        "--resolve",
+        "any.test=127.0.0.1",
+        "--",
+    ];
+    for client in [
+        &["curl", "-sS", &url][..],
+        &["curl", "-sS", "--noproxy", "*", &url],
+    ] {
+        let ran = context.stockade([&words[..], client].concat()).ends_with(0);
+        assert_eq!(ran.stdout, "hello");
+    }
+    // As wide as it is, loopback by its address is not in it.
+    let local = format!("http://127.0.0.1:{port}/");
+    let ran = context.stockade([&words[..], &["curl", "-sS", "--noproxy", "", &local]].concat());
+    assert!(!ran.stdout.contains("hello"), "{ran:#?}");
+    let ran = context.stockade(["run", "--upstream", "http://p.test:1", "--", "true"]);
+    let ran = ran.ends_with(2);
+    assert!(ran.stderr.contains("--upstream"), "{ran:#?}");
+    let ran = context.stockade(["run", "--net", "open", "--danger-allow", "*", "--", "true"]);
+    ran.ends_with(2);
 }

@@ -1,23 +1,23 @@
 //! `stockade proxy` with real clients.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use serde_json::Value;
 
-use crate::context::Context;
+use crate::context::{Context, has};
 
 /// A proxy that is ended with the test.
-struct Proxy {
+pub(crate) struct Proxy {
     child: Child,
     output: BufReader<std::process::ChildStdout>,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Proxy {
-    fn start(context: &Context, args: &[&str]) -> Self {
+    pub(crate) fn start(context: &Context, args: &[&str]) -> Self {
         let mut child = context
             .command(["proxy"])
             .args(args)
@@ -57,7 +57,7 @@ impl Drop for Proxy {
 }
 
 /// A host that says `hello` to every request.
-fn host() -> u16 {
+pub(crate) fn host() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
@@ -145,4 +145,107 @@ fn what_makes_no_sense_is_an_error() {
     assert_eq!(wide.code, 2);
     let bad = context.stockade(["proxy", "--upstream", "socks5://x:1"]);
     assert_eq!(bad.code, 2);
+}
+
+#[test]
+fn the_development_list_is_what_the_tools_are_configured_to_use() {
+    let mut context = Context::new();
+    let port = host();
+    // Each of them has a private mirror; what is not installed is left out.
+    context.set("PIP_INDEX_URL", format!("http://pip.test:{port}/simple"));
+    context.set("npm_config_registry", format!("http://npm.test:{port}/"));
+    context.set(
+        "GOPROXY",
+        format!("http://go.test:{port},https://user:pw@go2.test:{port}|direct"),
+    );
+    context.set("GOSUMDB", "off");
+    context.set("CARGO_HOME", context.project().join("cargo"));
+    context.file(
+        "cargo/config.toml",
+        &format!("[source.mirror]\nregistry = \"sparse+http://cargo.test:{port}/index/\"\n"),
+    );
+    for args in [
+        &["init", "-q"][..],
+        &[
+            "remote",
+            "add",
+            "origin",
+            &format!("http://git.test:{port}/r.git"),
+        ],
+    ] {
+        let words = [&["git"], args].concat();
+        context.other(&words).ends_with(0);
+    }
+    let mut args = vec!["--no-upstream".to_owned(), "--dev".to_owned()];
+    let names = ["pip", "npm", "go", "go2", "cargo", "git", "other"];
+    for name in names {
+        args.extend(["--resolve".to_owned(), format!("{name}.test=127.0.0.1")]);
+    }
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let proxy = Proxy::start(&context, &args);
+    let http = format!("http://{}", proxy.address);
+    for name in names {
+        let tool = name.trim_end_matches('2');
+        let there = |tool| {
+            has(
+                "the development list",
+                &format!("tool:{tool}"),
+                &[tool, "--version"],
+            )
+        };
+        // Go spells it without dashes, and pip and cargo are asked otherwise.
+        let expected = match tool {
+            "pip" | "cargo" => true,
+            "go" => has("the development list", "tool:go", &["go", "version"]),
+            "npm" | "git" => there(tool),
+            _ => false,
+        };
+        let (_, text) = curl(&http, &[&format!("http://{name}.test:{port}/")]);
+        assert_eq!(text == "hello", expected, "{name}: {text}");
+    }
+}
+
+#[test]
+fn what_is_refused_costs_no_memory() {
+    let context = Context::new();
+    let proxy = Proxy::start(&context, &["--no-upstream", "--allow", "a.test"]);
+    let ask = |count: usize| {
+        let mut stream = TcpStream::connect(&proxy.address).unwrap();
+        let mut answers = BufReader::new(stream.try_clone().unwrap());
+        let mut line = String::new();
+        for number in 0..count {
+            // Always another name.
+            write!(
+                stream,
+                "GET http://n{number}.test/{number} HTTP/1.1\r\nHost: n{number}.test\r\n\r\n"
+            )
+            .unwrap();
+            let mut length = 0;
+            loop {
+                line.clear();
+                assert_ne!(answers.read_line(&mut line).unwrap(), 0);
+                if let Some(value) = line.strip_prefix("content-length: ") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line == "\r\n" {
+                    break;
+                }
+            }
+            answers.read_exact(&mut vec![0; length]).unwrap();
+        }
+    };
+    // The log and the hosts fill up to their limits first.
+    ask(25_000);
+    let before = resident(proxy.child.id());
+    ask(25_000);
+    let after = resident(proxy.child.id());
+    assert!(after < before + 2_000, "{before} KiB, then {after} KiB");
+}
+
+/// Of a process, in KiB.
+fn resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let mut words = line.unwrap().split_whitespace();
+    words.nth(1).unwrap().parse().unwrap()
 }

@@ -3,7 +3,9 @@
 use std::io::{Read, Write};
 use std::time::Instant;
 
-use crate::{PATIENCE, client, config, exchange, host, log_until, proxy_to, started, tunnel};
+use crate::{
+    PATIENCE, client, config, exchange, host, log_until, proxy_to, started, tunnel, tunnels,
+};
 
 #[test]
 fn malformed_requests_are_refused_and_noted() {
@@ -83,4 +85,47 @@ fn as_many_clients_as_the_limit_says() {
     third.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200");
     drop(second);
+}
+
+#[test]
+fn names_that_are_none_are_refused_and_noted() {
+    let (proxy, address) = started(config(&["a.test", "*.a.test"]));
+    let long = [b'a'; 255];
+    let names: [&[u8]; 11] = [
+        b"a\0.a.test",
+        b"a\r\nb.a.test",
+        b"me@a.test",
+        b"a%2ea.test",
+        b"a..a.test",
+        b"",
+        b"a.test ",
+        b"-a.a.test/",
+        b"\xff\xfe.a.test",
+        b"[::1",
+        &long,
+    ];
+    for name in names {
+        let before = proxy.get_stats().blocked_requests;
+        let (_stream, code) = tunnels::socks(address, name, 443);
+        assert_eq!(code, 2, "{}", name.escape_ascii());
+        let log = log_until(&proxy, |log| log.len() as u64 > before);
+        let entry = log.last().unwrap();
+        assert!(!entry.allowed && !entry.reason.is_empty(), "{entry:?}");
+        assert!(!entry.host.contains(['\0', '\r', '\n']), "{entry:?}");
+    }
+    for text in [
+        "me@a.test:443",
+        "a%00.a.test:443",
+        "a.test:443@b.test:443",
+        "a.test:0",
+        "a.test:99999",
+        ":443",
+    ] {
+        let answer = exchange(
+            address,
+            &format!("CONNECT {text} HTTP/1.1\r\nConnection: close\r\n\r\n"),
+        );
+        assert!(answer.starts_with("HTTP/1.1 4"), "{text} -> {answer:.100}");
+    }
+    assert_eq!(proxy.get_stats().allowed_requests, 0);
 }

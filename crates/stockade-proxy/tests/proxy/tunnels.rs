@@ -131,7 +131,7 @@ fn the_name_in_tls_must_be_the_one_that_was_asked_for() {
     assert_eq!(stats.blocked_requests, 4);
 }
 
-fn socks(address: std::net::SocketAddr, name: &[u8], port: u16) -> (TcpStream, u8) {
+pub(crate) fn socks(address: std::net::SocketAddr, name: &[u8], port: u16) -> (TcpStream, u8) {
     let mut stream = client(address);
     stream.write_all(&[5, 1, 0]).unwrap();
     let mut method = [0; 2];
