@@ -113,6 +113,11 @@ fn container_start(engine: &Dockerd, stockade: &Path, project: &Path, dir: &Path
     assert!(run(&["--", "true"]).status().unwrap().success());
     let filter = dir.join("seccomp.json");
     let arguments = docker_arguments(wanted, &filter);
+    // What stands for hidden files; a run makes its own.
+    let hidden = plan["carrier"]["engine"]["hidden_file"].as_str();
+    if let Some(hidden) = hidden {
+        std::fs::write(hidden, "").unwrap();
+    }
     let ours = || assert!(run(&["--", "true"]).status().unwrap().success());
     let theirs = || {
         let mut command = Command::new("docker");
@@ -121,6 +126,9 @@ fn container_start(engine: &Dockerd, stockade: &Path, project: &Path, dir: &Path
         assert!(status.success());
     };
     compare("container for one command", 20, ours, theirs);
+    if let Some(hidden) = hidden {
+        std::fs::remove_file(hidden).unwrap();
+    }
 }
 
 /// The request as the arguments of `docker run`.

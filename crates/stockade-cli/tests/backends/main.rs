@@ -96,7 +96,10 @@ fn columns() -> Vec<Column> {
             backend: "landlock",
             usable: |_| Ok(()),
             flags: Vec::new(),
-            without: &[],
+            without: &[(
+                "X16b",
+                "it tries thousands of files, each by the mediator, and has only so much time",
+            )],
         },
         Column {
             backend: "bwrap",

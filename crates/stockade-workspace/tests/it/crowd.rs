@@ -38,7 +38,7 @@ fn two_restores_at_once_are_one_after_the_other() {
     let stage = Stage::new();
     let tree = stage.tree();
     stage.create(CreateOptions::default());
-    let state = |letter: u8| {
+    let taken_with = |letter: u8| {
         for number in 0..60 {
             let name = format!("{}{number}", char::from(letter));
             fs::write(tree.join(name), [letter; 3000]).unwrap();
@@ -50,7 +50,7 @@ fn two_restores_at_once_are_one_after_the_other() {
         }
         taken
     };
-    let states = [state(b'a'), state(b'b')];
+    let states = [taken_with(b'a'), taken_with(b'b')];
     let mut ends = [0, 0];
     for round in 0..10 {
         let mut restores: Vec<_> = (0..2)

@@ -1,7 +1,7 @@
 //! Front doors for programs that speak the words of other sandboxes: [`hawk`] and [`errata`].
 //!
 //! Both are thin: they read that program's words into a
-//! [`Profile`](stockade_policy::profile::Profile), and everything behind it is the same engine,
+//! [`Profile`], and everything behind it is the same engine,
 //! the same report and the same exit codes as for everybody else. What those programs do when
 //! something is missing or misspelt, which is to run the command bare, is an error here: a word
 //! that is not known, a backend that does not work, a limit that can't be held.
