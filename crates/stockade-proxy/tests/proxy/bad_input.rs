@@ -90,7 +90,7 @@ fn as_many_clients_as_the_limit_says() {
 #[test]
 fn names_that_are_none_are_refused_and_noted() {
     let (proxy, address) = started(config(&["a.test", "*.a.test"]));
-    let long = [b'a'; 255];
+    let endless = [b'a'; 255];
     let names: [&[u8]; 11] = [
         b"a\0.a.test",
         b"a\r\nb.a.test",
@@ -102,7 +102,7 @@ fn names_that_are_none_are_refused_and_noted() {
         b"-a.a.test/",
         b"\xff\xfe.a.test",
         b"[::1",
-        &long,
+        &endless,
     ];
     for name in names {
         let before = proxy.get_stats().blocked_requests;
