@@ -87,9 +87,24 @@ impl Language {
     }
 }
 
+/// `lua -e '…'`, `import -window root`: a program's name and an option.
+fn is_command(line: &str) -> bool {
+    let mut words = line.split(' ');
+    let program = words.next().unwrap_or_default();
+    let option = words.next().and_then(|word| word.strip_prefix('-'));
+    let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    !program.is_empty()
+        && program.chars().all(named)
+        && option
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '-'))
+}
+
 /// Counts lines that only one language would have, over the head of a text.
 fn looks_like(text: &str) -> Option<Language> {
     let mut scores = [0i32; 5];
+    if text.lines().next().is_some_and(is_command) {
+        scores[Language::Bash as usize] += 8;
+    }
     for line in text.lines().take(200) {
         let line = line.trim();
         let mut add = |language: Language, weight| scores[language as usize] += weight;
@@ -205,6 +220,13 @@ mod tests {
             Language::from_content("cd /tmp && ls\nrm -rf build\n"),
             Some(Language::Bash)
         );
+        for command in [
+            "lua -e 'require(\"socket\")'",
+            "import -window root x.png",
+            "node -e 'console.log(1)'",
+        ] {
+            assert_eq!(Language::from_content(command), Some(Language::Bash));
+        }
         assert_eq!(Language::from_content("lorem ipsum"), None);
     }
 }

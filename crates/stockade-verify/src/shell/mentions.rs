@@ -25,10 +25,13 @@ impl Judge<'_> {
         };
         let words = command.args().iter().map(|word| word.text.as_str());
         for text in words.chain(listed.split_whitespace()).take(MOST) {
-            if text.contains("<?")
-                && let Some((rule, what)) = crate::program::recognise(text)
-            {
-                return self.add(rule, command.span, format!("writes {what}"));
+            let speaks = matches!(
+                name,
+                "echo" | "printf" | "git" | "grep" | "egrep" | "rg" | "man"
+            );
+            let payload = text.contains("<?") || text.contains("/dev/tcp/") && !speaks;
+            if payload && let Some((rule, what)) = crate::program::recognise(text) {
+                return self.add(rule, command.span, format!("holds {what}"));
             }
             for candidate in candidates(text) {
                 if (reader || text.contains("file:///")) && self.read_at(candidate, command.span) {
