@@ -40,6 +40,21 @@ static BEGINS: [RuleSet; 128] = {
     table
 };
 
+/// For each rule, what its second and its last word must be, 0 for a rule of one word: a look at
+/// both settles most rules.
+static NEEDS: [[Class; 2]; RULES.len()] = {
+    let mut table = [[0; 2]; RULES.len()];
+    let mut rule = 0;
+    while rule < RULES.len() {
+        let steps = RULES[rule].steps;
+        if steps.len() > 1 {
+            table[rule] = [steps[1].any, steps[steps.len() - 1].any];
+        }
+        rule += 1;
+    }
+    table
+};
+
 /// Every class that begins some rule.
 const FIRST: Class = {
     let mut classes = 0;
@@ -72,6 +87,13 @@ pub(super) fn signals(words: &[Word]) -> Vec<Signal> {
             while left != 0 {
                 let number = part * 64 + left.trailing_zeros() as usize;
                 left &= left - 1;
+                let lacks = |class: &Class| *class != 0 && class & near == 0;
+                if NEEDS
+                    .get(number)
+                    .is_none_or(|needs| needs.iter().any(lacks))
+                {
+                    continue;
+                }
                 let Some(rule) = RULES.get(number) else {
                     continue;
                 };

@@ -155,6 +155,10 @@ impl Reader<'_> {
         while let Some(byte) = self.text.get(at) {
             if *byte == b' ' {
                 at += 1;
+                // Indentation.
+                while self.text.get(at..at + 8) == Some(b"        ") {
+                    at += 8;
+                }
                 continue;
             }
             at = match KINDS[usize::from(*byte)] {

@@ -356,7 +356,7 @@ fn is_identifier(value: &[u8]) -> bool {
         && (object || !parts.any(|part| part.len() >= 16 && looks_random(part)))
 }
 
-const STOP_VALUES: [&str; 60] = [
+const STOP_VALUES: [&str; 64] = [
     "password",
     "passwd",
     "pass",
@@ -417,6 +417,10 @@ const STOP_VALUES: [&str; 60] = [
     "oauth2",
     "jwt",
     "hashed",
+    "await",
+    "yield",
+    "return",
+    "lambda",
 ];
 
 #[cfg(test)]
@@ -517,6 +521,8 @@ mod tests {
             "secret: \"#anchor\"",
             "secret = some_service_access_token",
             "if (password == other; uid=3) {",
+            "would I<pass> because it was",
+            "    password = await readUserInfo.password()\n",
         ] {
             assert_eq!(found(text), None, "{text}");
         }

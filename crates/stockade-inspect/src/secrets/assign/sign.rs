@@ -93,7 +93,7 @@ pub(super) fn operator(
             at += declared(rest)?;
             Sign::Equals
         }
-        [b'>', ..] if closed == 0 && blank == 0 => {
+        [b'>', ..] if closed == 0 && blank == 0 && opens_tag(text, start) => {
             at += 1;
             Sign::Tag
         }
@@ -123,6 +123,18 @@ pub(super) fn operator(
         at = next_line(text, at, sign).unwrap_or(at);
     }
     Some((at, sign))
+}
+
+/// True for `<name`, but not for `I<name` of Perl's manuals or `List<name` of a program.
+fn opens_tag(text: &[u8], start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    match before {
+        [.., first, b'<'] => !first.is_ascii_alphanumeric(),
+        [b'<'] => true,
+        // A name in an attribute, or with a prefix: `<a:password>`, `<item key=password>`.
+        [.., last] => matches!(last, b':' | b'=' | b' '),
+        [] => false,
+    }
 }
 
 /// YAML, JSON and XML may put the value on the next line: quoted, in a block (`>-`), or alone in
