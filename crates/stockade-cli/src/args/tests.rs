@@ -28,6 +28,8 @@ const RUN_FLAGS: &[&str] = &[
     "--base",
     "--net",
     "--allow",
+    "--danger-allow",
+    "--no-upstream",
     "--block",
     "--resolve",
     "--unix",
