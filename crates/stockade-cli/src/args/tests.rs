@@ -29,6 +29,7 @@ const RUN_FLAGS: &[&str] = &[
     "--net",
     "--allow",
     "--danger-allow",
+    "--upstream",
     "--no-upstream",
     "--block",
     "--resolve",
