@@ -22,6 +22,7 @@ use stockade::backend::foundation::{self, Words};
 use stockade::backend::{Backend, Held, Launch};
 use stockade::probe::{Gap, Support};
 use stockade::{Carrier, ExecPlan, PlanError, RunError, Spec};
+use stockade_linux::plan::Text;
 use stockade_linux::{SpawnError, Stage};
 use stockade_policy::profile::{Backend as Name, Profile};
 
@@ -165,6 +166,14 @@ impl Backend for DockerBackend {
         if !spec.keep_descriptors.is_empty() {
             let reason = "descriptors can't be handed into a container";
             return Err(self.unusable(reason, Some("leave out --pass-fd, or name another backend")));
+        }
+        if self.image.is_some() {
+            // Where a program is on the host says nothing about where the image has it.
+            let typed = spec.argv.first().and_then(Text::new);
+            let first = plan.linux.command.argv.first_mut();
+            if let (Some(typed), Some(first)) = (typed, first) {
+                *first = typed;
+            }
         }
         let random = random().map_err(PlanError::Random)?;
         let hidden = std::env::temp_dir().join(format!("stockade-hidden-{random:016x}"));

@@ -13,8 +13,8 @@ use stockade_test::dockerd::Disk;
 
 use crate::scene::{IMAGE, Scene, scene, scene_on};
 
-/// A command in a container of `run --backend docker`, which has begun.
-fn begun(scene: &Scene, script: &str) -> Child {
+/// What `run --backend docker` runs in, with an image as its files or the host's own.
+fn docker(scene: &Scene, image: Option<&str>) -> Sandbox {
     let around = Surroundings::from_env(&scene.project()).unwrap();
     let flags = Flags {
         backend: Some(Backend::Docker),
@@ -25,11 +25,18 @@ fn begun(scene: &Scene, script: &str) -> Child {
         ..Sources::new(around)
     };
     let profile = stockade::Files::load(&sources).unwrap();
-    let docker = DockerBackend::docker().at(scene.engine.socket());
+    let mut docker = DockerBackend::docker().at(scene.engine.socket());
+    if let Some(image) = image {
+        docker = docker.with_image(image);
+    }
     let sandbox = Sandbox::new(profile, "/nonexistent");
-    let sandbox = sandbox.with_backends(Backends::empty().with(docker));
+    sandbox.with_backends(Backends::empty().with(docker))
+}
+
+/// A command in a container, which has begun.
+fn begun(scene: &Scene, script: &str) -> Child {
     let script = format!("echo begun; {script}");
-    let command = sandbox.command("sh").args(["-c", &script]);
+    let command = docker(scene, None).command("sh").args(["-c", &script]);
     let command = command.stdin(Stdio::Null).stdout(Stdio::Piped);
     let mut child = command.spawn().unwrap();
     let mut said = [0; 6];
@@ -37,6 +44,48 @@ fn begun(scene: &Scene, script: &str) -> Child {
     stdout.read_exact(&mut said).unwrap();
     assert_eq!(&said, b"begun\n");
     child
+}
+
+#[test]
+fn an_image_is_what_the_command_sees() {
+    let Some(scene) = scene("an_image_is_what_the_command_sees") else {
+        return;
+    };
+    // The host has it, the image does not; the project is there under its own path.
+    let host_only = scene.dir.path().join("host-only");
+    fs::write(&host_only, "x").unwrap();
+    let script = format!(
+        "cat '{}'; test -e /usr/bin/dpkg && echo dpkg; touch /made; echo kept > file; exit 4",
+        host_only.display()
+    );
+    let run = |image: Option<&str>| {
+        let command = docker(&scene, image).command("sh").args(["-c", &script]);
+        command.stdin(Stdio::Null).output()
+    };
+    let seen = run(None).unwrap();
+    assert_eq!(seen.stdout, b"xdpkg\n");
+    fs::remove_file(scene.project().join("file")).unwrap();
+    let seen = run(Some(IMAGE)).unwrap();
+    assert_eq!(seen.finished.report.ending, Ending::Exited(4));
+    assert_eq!(seen.stdout, b"");
+    let kept = fs::read_to_string(scene.project().join("file")).unwrap();
+    assert_eq!(kept, "kept\n");
+
+    // Nothing is pulled behind the user's back.
+    match run(Some("stockade/nowhere:1")) {
+        Err(RunError::Backend { reason, .. }) => {
+            assert!(reason.contains("stockade image from-host"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // A program is looked for in the image, wherever the host has it.
+    let planned = docker(&scene, Some(IMAGE)).command("sh").plan().unwrap();
+    let planned = planned.linux.command.argv[0].as_os_str().to_owned();
+    assert_eq!(planned, "sh");
+    let missing = docker(&scene, Some(IMAGE)).command("dpkg");
+    let missing = missing.stdin(Stdio::Null).output().unwrap();
+    assert_eq!(missing.finished.report.ending, Ending::Exited(127));
+    assert_eq!(scene.containers(), 0);
 }
 
 #[test]
@@ -86,8 +135,8 @@ fn a_run_ends_whatever_becomes_of_its_container() {
         other => panic!("{other:?}"),
     }
     assert!(before.elapsed() < Duration::from_secs(120));
-    let docker = DockerBackend::docker().at(scene.engine.socket());
-    let refused = stockade::backend::Backend::probe(&docker, "/nonexistent".as_ref());
+    let gone = DockerBackend::docker().at(scene.engine.socket());
+    let refused = stockade::backend::Backend::probe(&gone, "/nonexistent".as_ref());
     assert!(!refused.is_usable(), "{refused:?}");
 }
 
