@@ -123,6 +123,17 @@ impl<const N: usize> Triggers<N> {
         }
     }
 
+    /// Calls `hit(position, index)` for every literal at this position.
+    #[inline]
+    pub(crate) fn at(&self, text: &[u8], at: usize, hit: &mut impl FnMut(usize, usize)) {
+        if let Some([first, second, third]) = text.get(at..at + 3) {
+            let slot = slot(*first, *second, *third);
+            if self.filter[slot / 64] >> (slot % 64) & 1 != 0 {
+                self.candidate(text, at, slot, hit);
+            }
+        }
+    }
+
     /// 1 if the slot in the low 15 bits has a literal.
     #[inline]
     #[expect(
@@ -185,12 +196,20 @@ mod tests {
             hits.push((at, index));
         });
         assert_eq!(hits, [(0, 1), (0, 2), (9, 0), (19, 3)]);
+        hits.clear();
+        for at in [0, 1, 9, 19, 24] {
+            TABLE.at(b"PassWord=ghp_ https://x gh", at, &mut |at, index| {
+                hits.push((at, index));
+            });
+        }
+        assert_eq!(hits, [(0, 1), (0, 2), (9, 0), (19, 3)]);
     }
 
     #[test]
     fn short_text_has_no_hits() {
         for text in [&b""[..], b"g", b"gh"] {
             TABLE.scan(text, |_, _| panic!("no literal fits"));
+            TABLE.at(text, 0, &mut |_, _| panic!("no literal fits"));
         }
     }
 }

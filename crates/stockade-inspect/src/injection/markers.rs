@@ -3,6 +3,7 @@
 //! Text that a tool returns has no business to open a turn of the conversation, to call a tool
 //! or to speak as the system. The marks of the common model families, of tool calls and of MCP.
 
+use super::lexicon::{AI, SYSTEM};
 use super::matcher::Signal;
 use super::rules::{Rule, Theme};
 use super::words::Word;
@@ -126,7 +127,7 @@ static TRIGGERS: Triggers<{ MARKS.len() }> = Triggers::new(&LITERALS);
 
 /// Every mark in the text, as signals at the place among the words.
 pub(super) fn signals(text: &[u8], words: &[Word], out: &mut Vec<Signal>) {
-    TRIGGERS.scan(text, |at, mark| {
+    let mut hit = |at: usize, mark: usize| {
         let Some((literal, rule)) = MARKS.get(mark) else {
             return;
         };
@@ -146,5 +147,38 @@ pub(super) fn signals(text: &[u8], words: &[Word], out: &mut Vec<Signal>) {
             words: index..index + 1,
             bytes: at..at + literal.len(),
         });
-    });
+    };
+    // Where a mark can begin: at some signs, at a blank line, or at a word that rules know. This is
+    // much less than to look everywhere.
+    for at in memchr::memchr3_iter(b'<', b'[', b'"', text) {
+        TRIGGERS.at(text, at, &mut hit);
+    }
+    for start in ["### ", "\n\n", "to=functions."] {
+        for at in memchr::memmem::find_iter(text, start) {
+            TRIGGERS.at(text, at, &mut hit);
+        }
+    }
+    for word in words.iter().filter(|word| word.has(SYSTEM | AI)) {
+        TRIGGERS.at(text, word.range().start, &mut hit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::injection::words;
+
+    #[test]
+    fn every_mark_is_found_wherever_it_stands() {
+        for (literal, _) in MARKS {
+            let text = format!("some text {literal} more of it");
+            let mut found = Vec::new();
+            signals(text.as_bytes(), &words::read(text.as_bytes()), &mut found);
+            let whole = 10..10 + literal.len();
+            assert!(
+                found.iter().any(|signal| signal.bytes == whole),
+                "{literal:?}: {found:?}"
+            );
+        }
+    }
 }

@@ -192,7 +192,9 @@ pub(super) fn new_relic(text: &[u8], at: usize) -> Option<Match> {
         .take_while(|b| b.is_ascii_hexdigit())
         .count();
     let key = text.get(at.checked_sub(hex)?..at)?;
-    (hex == 36 && rest(text, at).starts_with(b"NRAL") && !is_filler(key)).then(|| {
+    // Keys of a region begin with its name: `eu01xx`.
+    let region = hex == 30 && text.get(..at - hex)?.ends_with(b"01xx");
+    ((hex == 36 || region) && rest(text, at).starts_with(b"NRAL") && !is_filler(key)).then(|| {
         Match::new(
             ("secret.newrelic", "New Relic licence key"),
             at - hex..at + 4,
