@@ -4,6 +4,7 @@
 use tokio::sync::watch;
 
 /// Says that the end has come. Being dropped says the same.
+#[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(crate) struct End(watch::Sender<bool>);
 
@@ -11,6 +12,7 @@ pub(crate) struct End(watch::Sender<bool>);
 #[derive(Clone, Debug)]
 pub(crate) struct Ending(Option<watch::Receiver<bool>>);
 
+#[cfg(target_os = "linux")]
 impl End {
     pub(crate) fn new() -> (Self, Ending) {
         let (sender, receiver) = watch::channel(false);
