@@ -165,6 +165,9 @@ pub enum PlanError {
     /// A device does not exist.
     #[error("the device `{0}` does not exist")]
     Device(AbsPath),
+    /// All of the host was granted for writing.
+    #[error("`/` can't be made writable as a whole")]
+    WholeRoot,
     /// An argument or environment entry contains NUL.
     #[error("`{}` contains a NUL byte", .0.display())]
     Nul(OsString),
@@ -223,6 +226,9 @@ impl PlanError {
             Self::HiddenCwd(path) => format!("--read {path}"),
             Self::MissingCwd(_) => "enter another directory, or name one with --cwd".into(),
             Self::Device(_) => "check the path".into(),
+            Self::WholeRoot => {
+                "name the directories, or confine nothing with --danger-full-access".into()
+            }
             Self::Required { clause, .. } => {
                 format!("leave out --require {clause}, or run on a machine that offers it")
             }

@@ -124,3 +124,45 @@ fn full_access_refuses_what_it_would_ignore() {
         assert!(!context.project().join("ran").exists(), "{flags:?}");
     }
 }
+
+#[test]
+fn the_whole_host_can_be_denied_and_parts_of_it_reopened() {
+    let context = Context::new();
+    let secret = context.home().join("secret");
+    std::fs::write(&secret, "it is told").unwrap();
+    let script = format!("cat {}; cat /etc/passwd; echo alive", secret.display());
+    let bare = context.other(&["sh", "-c", &script]).ends_with(0);
+    assert!(bare.stdout.contains("it is told") && bare.stdout.contains("root:"));
+    for backend in ["native", "landlock"] {
+        let args = [
+            "run",
+            "--backend",
+            backend,
+            "--deny-read",
+            "/",
+            "--read",
+            "/usr",
+            "--read",
+            "/bin",
+            "--read",
+            "/lib",
+            "--read",
+            "/lib64",
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ];
+        let ran = context.stockade(args).ends_with(0);
+        assert_eq!(ran.stdout, "alive\n", "{backend}: {ran:#?}");
+    }
+}
+
+#[test]
+fn a_grant_of_the_whole_host_is_refused() {
+    let context = Context::new();
+    let args = ["run", "--write", "/", "--", "touch", "ran"];
+    let ran = context.stockade(args).ends_with(125);
+    assert!(ran.stderr.contains("name the directories"), "{ran:#?}");
+    assert!(!context.project().join("ran").exists());
+}

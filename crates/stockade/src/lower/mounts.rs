@@ -40,15 +40,23 @@ const NO_LIMIT: u64 = 0;
 pub(super) fn lower(profile: &Profile, rules: RuleSet, host: &Host) -> Result<Lowered, PlanError> {
     let rules = with_engine_rules(rules);
     let index = Index::new(&rules);
+    let [read, write] = index.decide_both(AbsPath::root().as_path());
+    if write.allowed {
+        return Err(PlanError::WholeRoot);
+    }
+    let root = match profile.base.value {
+        Base::Host if read.allowed => Root::Host,
+        // What rules below it allow is put into an empty one.
+        Base::Host | Base::Minimal => Root::Empty,
+    };
     let mut points = Points::default();
     points.add_engine(profile, &rules, host)?;
     points.add_rules(profile, &rules, &index, host);
+    if root == Root::Empty {
+        points.add_links(profile, host);
+    }
     points.add_protected(profile, &index, host);
 
-    let root = match profile.base.value {
-        Base::Host => Root::Host,
-        Base::Minimal => Root::Empty,
-    };
     let top = if root == Root::Host {
         Seen::ReadOnly
     } else {
@@ -158,24 +166,27 @@ impl Points {
             };
             self.add(real, index);
         }
-        if profile.base.value == Base::Minimal {
-            // The links that programs are found through: /bin, /lib64 …
-            for rule in &profile.rules {
-                let Pattern::Subtree(path) = &rule.pattern else {
-                    continue;
-                };
-                if let Found::Present { real, .. } = host.find(path)
-                    && real != *path
-                    && rule.rank == Rank::Default
-                {
-                    self.0
-                        .insert(path.clone(), (Seen::ReadOnly, View::Symlink(real)));
-                }
-            }
-        }
         for socket in &profile.network.unix {
             if let Found::Present { real, .. } = host.find(&socket.value) {
                 self.0.insert(real, (Seen::ReadOnly, View::ReadOnly));
+            }
+        }
+    }
+
+    /// The links that programs are found through, /bin, /lib64 …, in a root that has none.
+    fn add_links(&mut self, profile: &Profile, host: &Host) {
+        for rule in &profile.rules {
+            let Pattern::Subtree(path) = &rule.pattern else {
+                continue;
+            };
+            let shows = matches!(rule.access, Access::Read | Access::Write);
+            let at_top = path.as_path().parent() == Some(AbsPath::root().as_path());
+            if let Found::Present { real, .. } = host.find(path)
+                && real != *path
+                && (rule.rank == Rank::Default || (shows && at_top))
+            {
+                self.0
+                    .insert(path.clone(), (Seen::ReadOnly, View::Symlink(real)));
             }
         }
     }
