@@ -64,6 +64,7 @@ fn compiled() -> Vec<Case> {
             "printf 'public class A { public static void main(String[] a) throws Exception { Thread t = new Thread(() -> System.out.println(\"thread\")); t.start(); t.join(); System.out.println(\"done\"); } }\\n' > A.java
              javac A.java; java -cp . A; jar cf a.jar A.class; java -cp a.jar A",
         )
+        .cleanup("rmdir /tmp/hsperfdata_* 2> /dev/null || true")
         .works(prints("thread\ndone")),
     ]
 }
