@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const SIZE: usize = 4 << 20;
 
 /// What reading the command line, planning and building a sandbox use up.
-const PREPARED: usize = 192 << 10;
+const PREPARED: usize = 384 << 10;
 
 /// For `#[global_allocator]`.
 pub struct Arena {
