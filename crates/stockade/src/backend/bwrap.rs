@@ -45,12 +45,13 @@ impl Bwrap {
     }
 
     fn program(&self) -> Result<PathBuf, PlanError> {
-        let found = self.path.clone().or_else(|| probe::find_program("bwrap"));
-        found.ok_or_else(|| PlanError::Unusable {
-            backend: Name::Bwrap,
-            reason: "`bwrap` is not on the search path".to_owned(),
-            fix: Some("install the package `bubblewrap`".to_owned()),
-        })
+        let given = self.path.as_deref();
+        program::located(
+            given,
+            Name::Bwrap,
+            "bwrap",
+            "install the package `bubblewrap`",
+        )
     }
 }
 

@@ -44,13 +44,8 @@ impl Gvisor {
     }
 
     fn program(&self) -> Result<PathBuf, PlanError> {
-        let found = self.path.clone().or_else(|| probe::find_program("runsc"));
-        found.ok_or_else(|| {
-            unusable(
-                "`runsc` is not on the search path",
-                "install gVisor's runsc",
-            )
-        })
+        let given = self.path.as_deref();
+        program::located(given, Name::Gvisor, "runsc", "install gVisor's runsc")
     }
 }
 

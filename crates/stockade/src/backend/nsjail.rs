@@ -46,12 +46,13 @@ impl Nsjail {
     }
 
     fn program(&self) -> Result<PathBuf, PlanError> {
-        let found = self.path.clone().or_else(|| probe::find_program("nsjail"));
-        found.ok_or_else(|| PlanError::Unusable {
-            backend: Name::Nsjail,
-            reason: "`nsjail` is not on the search path".to_owned(),
-            fix: Some("install nsjail, or name another backend".to_owned()),
-        })
+        let given = self.path.as_deref();
+        program::located(
+            given,
+            Name::Nsjail,
+            "nsjail",
+            "install nsjail, or name another backend",
+        )
     }
 }
 

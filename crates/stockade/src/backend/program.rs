@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Mutex;
 
@@ -24,12 +25,30 @@ use super::lookup::{Shown, find_command, shown_at};
 use super::{Held, Launch};
 use crate::host::{Found, Host};
 use crate::plan::{Carrier, Content, ExecPlan, Input, PlanError, Program};
+use crate::probe;
 use crate::sandbox::RunError;
 
 /// Numbers of descriptors that are not taken, from 3 on.
 pub(super) fn free_descriptors(taken: &[i32]) -> impl Iterator<Item = i32> {
     let taken = taken.to_vec();
     (3..).filter(move |number| !taken.contains(number))
+}
+
+/// Where the program is: where the caller says, or on the search path.
+pub(super) fn located(
+    given: Option<&Path>,
+    backend: Name,
+    program: &str,
+    fix: &str,
+) -> Result<PathBuf, PlanError> {
+    let found = given
+        .map(Path::to_owned)
+        .or_else(|| probe::find_program(program));
+    found.ok_or_else(|| PlanError::Unusable {
+        backend,
+        reason: format!("`{program}` is not on the search path"),
+        fix: Some(fix.to_owned()),
+    })
 }
 
 /// How the program is started: with the run's limits, its directory and terminal, and nothing of
