@@ -57,20 +57,25 @@ impl<'a> Relays<'a> {
         Ok(Self {
             left: limit.unwrap_or(u64::MAX),
             tap,
-            pipes: vec![pipe(Stream::Stdout)?, pipe(Stream::Stderr)?],
+            // In this order they are looked at: what a command complains about is worth more than
+            // the last of too much output.
+            pipes: vec![pipe(Stream::Stderr)?, pipe(Stream::Stdout)?],
         })
     }
 
     pub(super) fn stdout(&self) -> BorrowedFd<'_> {
-        self.inner(0).unwrap_or(rustix::stdio::stdout())
+        self.inner(Stream::Stdout)
+            .unwrap_or(rustix::stdio::stdout())
     }
 
     pub(super) fn stderr(&self) -> BorrowedFd<'_> {
-        self.inner(1).unwrap_or(rustix::stdio::stderr())
+        self.inner(Stream::Stderr)
+            .unwrap_or(rustix::stdio::stderr())
     }
 
-    fn inner(&self, index: usize) -> Option<BorrowedFd<'_>> {
-        self.pipes.get(index)?.inner.as_ref().map(AsFd::as_fd)
+    fn inner(&self, stream: Stream) -> Option<BorrowedFd<'_>> {
+        let pipe = self.pipes.iter().find(|pipe| pipe.stream == stream)?;
+        pipe.inner.as_ref().map(AsFd::as_fd)
     }
 
     /// The command has its ends now.
@@ -86,46 +91,66 @@ impl<'a> Relays<'a> {
             .filter_map(|pipe| Some(PollFd::new(pipe.outer.as_ref()?, PollFlags::IN)))
     }
 
-    /// Passes on what has come; true if it was too much.
+    /// Passes on what has come, in turns; true if it was too much.
     pub(super) fn pump(&mut self) -> io::Result<bool> {
-        let mut over = false;
-        for pipe in &mut self.pipes {
-            while let Some(file) = &mut pipe.outer {
-                if !is_readable(file.as_fd()) {
-                    break;
-                }
-                let mut chunk = vec![0; CHUNK];
-                let length = file.read(&mut chunk)?;
-                if length == 0 {
-                    pipe.outer = None;
-                    break;
-                }
+        loop {
+            let mut has_come = false;
+            for pipe in &mut self.pipes {
+                let Some(chunk) = pipe.next_chunk()? else {
+                    continue;
+                };
+                has_come = true;
+                let length = chunk.len();
                 let allowed = usize::try_from(self.left).unwrap_or(usize::MAX).min(length);
                 self.left -= allowed as u64;
-                over |= allowed < length;
                 let passed = &chunk[..allowed];
-                if pipe.stream == Stream::Stderr {
-                    io::stderr().write_all(passed)?;
-                } else {
-                    let mut stdout = io::stdout().lock();
-                    stdout.write_all(passed)?;
-                    stdout.flush()?;
-                }
+                pipe.stream.write(passed)?;
                 if let Some(tap) = self.tap {
                     tap.passed(pipe.stream, passed);
                 }
-                if over {
-                    break;
+                if allowed < length {
+                    return Ok(true);
                 }
             }
+            if !has_come {
+                return Ok(false);
+            }
         }
-        Ok(over)
     }
 
     /// What was left in the pipes when the sandbox ended.
     pub(super) fn drain(&mut self) {
         // If the reader of our own output is gone there is nobody to pass it on to.
         let _ = self.pump();
+    }
+}
+
+impl Pipe {
+    /// What has come, if anything.
+    fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = self.outer.as_mut().filter(|file| is_readable(file.as_fd())) else {
+            return Ok(None);
+        };
+        let mut chunk = vec![0; CHUNK];
+        let length = file.read(&mut chunk)?;
+        if length == 0 {
+            self.outer = None;
+            return Ok(None);
+        }
+        chunk.truncate(length);
+        Ok(Some(chunk))
+    }
+}
+
+impl Stream {
+    /// To the caller's own.
+    fn write(self, bytes: &[u8]) -> io::Result<()> {
+        if self == Self::Stderr {
+            return io::stderr().write_all(bytes);
+        }
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()
     }
 }
 
