@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -172,13 +172,17 @@ impl Waiting {
                 }
             }
             Self::Process(mut child) => {
-                let word = match child.try_wait() {
-                    Ok(None) => "host process alive",
-                    _ => "host process ended",
+                // Whoever was killed by somebody else dies of that, however soon this comes.
+                let ours = rustix::process::Signal::ALARM;
+                let pid = rustix::process::Pid::from_child(&child);
+                let _ = rustix::process::kill_process(pid, ours);
+                let signal = child.wait().ok().and_then(|status| status.signal());
+                let word = if signal == Some(ours.as_raw()) {
+                    "host process alive"
+                } else {
+                    "host process ended"
                 };
                 let _ = writeln!(heard, "{word}");
-                let _ = child.kill();
-                let _ = child.wait();
             }
             Self::Nothing => {}
             Self::Web(mut child, mut output) => {
