@@ -88,6 +88,18 @@ pub fn end(members: Vec<Member>) -> Vec<Member> {
     outlive(members, Duration::from_secs(5))
 }
 
+/// Kills whoever belongs to the fixture, and whoever those had started before they were killed.
+pub fn end_all(base: &Path, token: &str) {
+    // Each round ends the parents of the next; no test has more generations.
+    for _ in 0..16 {
+        let found = members(base, token);
+        if found.is_empty() {
+            return;
+        }
+        end(found);
+    }
+}
+
 fn belongs(proc: &Path, base: &Path, token: &str, own_mounts: Option<&Path>) -> bool {
     let base_text = base.as_os_str().as_encoded_bytes();
     let holds = |file: &str, needle: &[u8]| {

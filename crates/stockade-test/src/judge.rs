@@ -112,7 +112,7 @@ fn play(
         // Fails where the case made nothing; what matters is that nothing stays.
         let _ = script(&host_script(&world, text), &judge);
     }
-    census::end(census::members(&world.base, &world.token));
+    census::end_all(&world.base, &world.token);
     result
 }
 
