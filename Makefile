@@ -64,7 +64,7 @@ bench: release
 
 detection:
 	scripts/detection "$(CORPORA)"
-	$(if $(CORPUS),$(CARGO) run --release -p stockade-verify --example detection -- $(CORPUS))
+	$(if $(CORPUS),$(CARGO) run --release -p stockade-verify --example recall -- $(CORPUS))
 
 release:
 	scripts/add-target $(STATIC)
