@@ -1,6 +1,8 @@
 //! `doctor` on machines that lack something: each lack is made for the test alone, inside
 //! namespaces or behind a filter of its own.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use std::path::Path;
 
 use serde_json::Value;
@@ -249,4 +251,15 @@ fn nothing_is_left_behind() {
     }
     let left: Vec<_> = std::fs::read_dir(context.project()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn trying_does_not_give_the_null_device_away() {
+    let owner = || {
+        let seen = std::fs::metadata("/dev/null").unwrap();
+        (seen.uid(), seen.gid())
+    };
+    let before = owner();
+    Context::new().stockade(["doctor"]);
+    assert_eq!(owner(), before);
 }

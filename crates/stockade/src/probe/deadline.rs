@@ -27,13 +27,15 @@ pub(crate) enum Ended {
 /// Runs `command` without input; kills it when `patience` is over.
 pub(crate) fn run(mut command: Command, patience: Duration) -> Ended {
     command
-        .stdin(Stdio::null())
+        // Not the null device: `runsc` gives its standard streams to `nobody` when root starts it.
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return Ended::NotStarted(error),
     };
+    drop(child.stdin.take());
     let stdout = collect(child.stdout.take());
     let stderr = collect(child.stderr.take());
     match wait(&mut child, patience) {
