@@ -235,6 +235,17 @@ fn deny_and_reopen() -> Vec<Case> {
             .works(prints("alive"))
             .leak(prints("@SECRET@"))
             .flags((1..=500).map(|i| deny_read(&format!("@P@/d{i}")))),
+        attack("F27b", "five hundred denied files")
+            .setup("mkdir d; for i in $(seq 500); do echo @SECRET@ > d/f$i; done; echo fine > d/other")
+            .sh("cat d/*; cp d/f499 x && cat x; cat /proc/self/root@P@/d/f497; cd d; cat < f300; cat other")
+            .works(prints("fine"))
+            .leak(prints("@SECRET@"))
+            .flags((1..=500).map(|i| deny_read(&format!("@P@/d/f{i}")))),
+        attack("F27c", "links to and renames of five hundred denied files")
+            .setup("mkdir d; for i in $(seq 500); do echo @SECRET@ > d/f$i; done")
+            .sh("for i in $(seq 5 55 500); do ln d/f$i a$i && cat a$i; ln -s d/f$i b$i; cat b$i; mv d/f$i c$i && cat c$i; done; mv d e && cat e/*")
+            .leak(prints("@SECRET@"))
+            .flags((1..=500).map(|i| deny_read(&format!("@P@/d/f{i}")))),
         attack("F28", "a path denied for reading and writing")
             .flag(Flag::Deny("@P@/k".into()))
             .setup("echo @SECRET@ > k")

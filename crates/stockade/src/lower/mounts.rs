@@ -1,7 +1,7 @@
 //! The file-system view: which paths need a mount of their own, and what it shows.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
 
 use stockade_linux::plan::{Mount, Root, View};
 use stockade_policy::profile::{Base, Profile};
@@ -22,6 +22,8 @@ pub(super) struct Lowered {
     pub(super) private: Vec<AbsPath>,
     /// The rules with those about what the engine itself provides.
     pub(super) rules: RuleSet,
+    /// Whether some denied files have no mount, so that the mediator must see every open.
+    pub(super) has_uncovered: bool,
 }
 
 /// What is seen at a path, as far as rules are concerned.
@@ -37,7 +39,13 @@ enum Seen {
 /// Where there is no limit on `/tmp` the kernel's own applies: half the memory.
 const NO_LIMIT: u64 = 0;
 
-pub(super) fn lower(profile: &Profile, rules: RuleSet, host: &Host) -> Result<Lowered, PlanError> {
+/// At most `most_covered` of the files that the user denied one by one get a mount.
+pub(super) fn lower(
+    profile: &Profile,
+    rules: RuleSet,
+    host: &Host,
+    most_covered: usize,
+) -> Result<Lowered, PlanError> {
     let rules = with_engine_rules(rules);
     let index = Index::new(&rules);
     let [read, write] = index.decide_both(AbsPath::root().as_path());
@@ -62,7 +70,7 @@ pub(super) fn lower(profile: &Profile, rules: RuleSet, host: &Host) -> Result<Lo
     } else {
         Seen::Hidden
     };
-    let (mounts, writable) = points.into_mounts(top);
+    let (mounts, writable, has_uncovered) = points.into_mounts(top, most_covered);
     let cwd = super::working_directory(profile, &rules, host)?;
     let private = ["/tmp", "/dev/shm"]
         .into_iter()
@@ -75,6 +83,7 @@ pub(super) fn lower(profile: &Profile, rules: RuleSet, host: &Host) -> Result<Lo
         devices: AbsPath::new("/dev").into_iter().collect(),
         private: private.collect(),
         rules,
+        has_uncovered,
     })
 }
 
@@ -98,9 +107,13 @@ fn with_engine_rules(mut rules: RuleSet) -> RuleSet {
     rules
 }
 
-/// Paths at which something may change, in order.
 #[derive(Default)]
-struct Points(BTreeMap<AbsPath, (Seen, View)>);
+struct Points {
+    /// Paths at which something may change, in order.
+    seen: BTreeMap<AbsPath, (Seen, View)>,
+    /// The files among them that the user's own rules name.
+    stated_files: HashSet<AbsPath>,
+}
 
 impl Points {
     fn add_engine(
@@ -135,7 +148,7 @@ impl Points {
                 continue;
             };
             if !stated_at(rules, &path) {
-                self.0.insert(path, (Seen::Private, view));
+                self.seen.insert(path, (Seen::Private, view));
             }
         }
         for path in ["/run", "/var/run"] {
@@ -144,13 +157,13 @@ impl Points {
             };
             let present = matches!(host.find(&path), Found::Present { real, kind: Kind::Directory, .. } if real == path);
             if present && profile.base.value == Base::Host && !stated_at(rules, &path) {
-                self.0.insert(path, (Seen::Hidden, View::Empty));
+                self.seen.insert(path, (Seen::Hidden, View::Empty));
             }
         }
         if profile.base.value == Base::Minimal
             && let Ok(sys) = AbsPath::new("/sys")
         {
-            self.0.insert(sys, (Seen::ReadOnly, View::ReadOnly));
+            self.seen.insert(sys, (Seen::ReadOnly, View::ReadOnly));
         }
         Ok(())
     }
@@ -161,14 +174,17 @@ impl Points {
             let Pattern::Subtree(path) = &rule.pattern else {
                 continue;
             };
-            let Found::Present { real, .. } = host.find(path) else {
+            let Found::Present { real, kind, .. } = host.find(path) else {
                 continue;
             };
+            if kind == Kind::File && rule.rank == Rank::Stated {
+                self.stated_files.insert(real.clone());
+            }
             self.add(real, index);
         }
         for socket in &profile.network.unix {
             if let Found::Present { real, .. } = host.find(&socket.value) {
-                self.0.insert(real, (Seen::ReadOnly, View::ReadOnly));
+                self.seen.insert(real, (Seen::ReadOnly, View::ReadOnly));
             }
         }
     }
@@ -185,7 +201,7 @@ impl Points {
                 && real != *path
                 && (rule.rank == Rank::Default || (shows && at_top))
             {
-                self.0
+                self.seen
                     .insert(path.clone(), (Seen::ReadOnly, View::Symlink(real)));
             }
         }
@@ -195,7 +211,7 @@ impl Points {
         if path == AbsPath::root() {
             return;
         }
-        if let Entry::Vacant(point) = self.0.entry(path) {
+        if let Entry::Vacant(point) = self.seen.entry(path) {
             let [read, write] = rules.decide_both(point.key().as_path());
             point.insert(match (read.allowed, write.allowed) {
                 (false, _) => (Seen::Hidden, View::Hidden),
@@ -217,12 +233,14 @@ impl Points {
         }
     }
 
-    /// Leaves out what the mount above shows already.
-    fn into_mounts(self, top: Seen) -> (Vec<Mount>, Vec<AbsPath>) {
+    /// Leaves out what the mount above shows already, and denied files beyond `most_covered`; the
+    /// last value says whether there were such.
+    fn into_mounts(self, top: Seen, most_covered: usize) -> (Vec<Mount>, Vec<AbsPath>, bool) {
         let mut above: Vec<(AbsPath, Seen)> = Vec::new();
         let mut mounts: Vec<Mount> = Vec::new();
         let mut writable = Vec::new();
-        for (path, (seen, view)) in self.0 {
+        let mut covered = 0;
+        for (path, (seen, view)) in self.seen {
             while above
                 .last()
                 .is_some_and(|(ancestor, _)| !path.is_within(ancestor))
@@ -240,6 +258,12 @@ impl Points {
             if !needed && !is_link {
                 continue;
             }
+            if view == View::Hidden && self.stated_files.contains(&path) {
+                covered += 1;
+                if covered > most_covered {
+                    continue;
+                }
+            }
             if seen == Seen::Writable || seen == Seen::Private {
                 writable.push(path.clone());
             }
@@ -256,7 +280,7 @@ impl Points {
             }
             mounts.push(Mount { path, view });
         }
-        (mounts, writable)
+        (mounts, writable, covered > most_covered)
     }
 }
 
