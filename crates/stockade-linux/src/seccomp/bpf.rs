@@ -94,13 +94,13 @@ enum Fate {
 
 /// Lays the rules out over the numbers of the architecture; emits the bodies on the way.
 fn ranges(spec: &FilterSpec, out: &mut Emitter) -> Vec<Range> {
-    let mut calls: Vec<(u32, Fate)> = spec
-        .arch
-        .table()
-        .iter()
-        .map(|entry| (entry.1, Fate::Ends(spec.default)))
-        .collect();
-    calls.sort_unstable_by_key(|call| call.0);
+    // Numbers are small, but for the bit that all of x32 have, for which no filter is made.
+    let last = spec.arch.table().iter().map(|entry| entry.1).max();
+    let unknown = Fate::Ends(spec.unknown);
+    let mut fates = vec![unknown; last.map_or(0, |number| number as usize + 1)];
+    for (_, number) in spec.arch.table() {
+        fates[*number as usize] = Fate::Ends(spec.default);
+    }
     for rule in &spec.rules {
         let mut fate = None;
         for number in rule
@@ -108,36 +108,21 @@ fn ranges(spec: &FilterSpec, out: &mut Emitter) -> Vec<Range> {
             .iter()
             .filter_map(|name| spec.arch.number(name))
         {
-            let fate = *fate.get_or_insert_with(|| {
+            fates[number as usize] = *fate.get_or_insert_with(|| {
                 if rule.cases.is_empty() {
                     Fate::Ends(rule.otherwise)
                 } else {
                     Fate::Goes(out.body(&rule.cases, rule.otherwise))
                 }
             });
-            if let Ok(at) = calls.binary_search_by_key(&number, |call| call.0) {
-                calls[at].1 = fate;
-            }
         }
     }
-    let mut ranges = vec![Range {
-        start: 0,
-        fate: Fate::Ends(spec.unknown),
-    }];
-    let mut extend = |start: u32, fate: Fate| match ranges.last_mut() {
-        Some(last) if last.fate == fate => {}
-        Some(last) if last.start == start => last.fate = fate,
-        _ => ranges.push(Range { start, fate }),
-    };
-    let mut next = 0;
-    for (number, fate) in calls {
-        if number > next {
-            extend(next, Fate::Ends(spec.unknown));
+    let mut ranges: Vec<Range> = Vec::new();
+    for (start, fate) in (0..).zip(fates.into_iter().chain([unknown])) {
+        if ranges.last().is_none_or(|last| last.fate != fate) {
+            ranges.push(Range { start, fate });
         }
-        extend(number, fate);
-        next = number + 1;
     }
-    extend(next, Fate::Ends(spec.unknown));
     ranges
 }
 

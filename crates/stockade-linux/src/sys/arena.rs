@@ -26,6 +26,8 @@ pub struct Arena {
     /// How much of the block has been given out.
     used: AtomicUsize,
     freed: Freed,
+    /// Whether the program is about to end, so that nothing is worth freeing.
+    is_retired: AtomicBool,
 }
 
 /// Pieces to be given out again: a list for each size, linked through the pieces themselves.
@@ -125,7 +127,14 @@ impl Arena {
                 is_taken: AtomicBool::new(false),
                 heads: UnsafeCell::new([ptr::null_mut(); SIZES]),
             },
+            is_retired: AtomicBool::new(false),
         }
+    }
+
+    /// What is freed from here on stays as it is, because the program is about to end. A piece
+    /// that is freed is written to, and after a fork the kernel would have to copy its page.
+    pub fn retire(&self) {
+        self.is_retired.store(true, Ordering::Relaxed);
     }
 
     /// Has the kernel provide the pages that an ordinary start needs, all at once: a hundred page
@@ -187,11 +196,16 @@ unsafe impl GlobalAlloc for Arena {
             })
     }
 
+    // Written out at each of its thousands of callers it would be a fifth of the program.
+    #[inline(never)]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         let Some(begin) = self.offset(pointer) else {
             // SAFETY: not from the block, so from the system, with this layout.
             return unsafe { System.dealloc(pointer, layout) };
         };
+        if self.is_retired.load(Ordering::Relaxed) {
+            return;
+        }
         let is_last = self.move_end(begin + whole(layout).size(), begin).is_ok();
         if let (false, Some((class, _))) = (is_last, size_class(layout)) {
             self.freed.put(class, pointer);

@@ -79,6 +79,7 @@ pub(super) fn run(
         }
         finished => finished.map_err(run_failure)?,
     };
+    crate::HEAP.retire();
     let inspection = inspector.map(Inspector::finish);
     if let Some(overlay) = overlay {
         overlay::leave(&overlay)?;
