@@ -20,9 +20,9 @@ use super::layer::{self, Entry, Said, on_host};
 use super::{Overlay, directory};
 use crate::content;
 use crate::error::{Error, Trying};
+use crate::exclude::STAGE_PREFIX;
 use crate::files::{self, Stat};
 use crate::restore::{set_attributes, set_attributes_at, set_times};
-use crate::scan::STAGE_PREFIX;
 use crate::workspace::{read_json, write_json};
 use crate::xattr;
 
