@@ -6,34 +6,41 @@
 //! another change could have left the same times is not believed (git calls it *racily clean*).
 //! The cache belongs to one snapshot and holds only while that exists: that keeps the content.
 //!
-//! It is not synced and carries a hash: if it is lost or damaged, everything is read again.
+//! It has several parts: directories that changed later are in a later one, which belongs to a
+//! later snapshot. It is not synced and each part carries a hash: if one is lost or damaged, what
+//! it had is read again.
+
+mod key;
+mod write;
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use crate::codec::{Decoded, Malformed, Reader, put_bytes, put_number};
-use crate::error::Error;
-use crate::files::{self, Stat};
+use crate::codec::{Decoded, Malformed, Reader};
+use crate::files::Stat;
 use crate::id::{ObjectId, SnapshotId};
-use crate::tree::Time;
 
-const MAGIC: &[u8; 8] = b"stkcach1";
+pub(crate) use key::{KEY, exactly_now, key, now};
+pub(crate) use write::CacheWriter;
 
-/// The parts of a [`Stat`] that must not have changed. Not the device: its number may change when
-/// the machine is started again.
-pub(crate) const KEY: usize = 64;
+const MAGIC: &[u8; 8] = b"stkcach2";
 
 /// A cache that was read.
 #[derive(Debug)]
 pub(crate) struct Cache {
     bytes: Vec<u8>,
-    /// From a directory's path to where its record begins; both in `bytes`.
+    /// From a directory's path to where its record begins in `bytes`.
     directories: HashMap<Box<[u8]>, usize>,
     pub(crate) snapshot: SnapshotId,
+    /// How long the first part is.
+    first: usize,
+    /// Whether all parts could be used.
+    whole: bool,
 }
 
 /// A directory as it was.
+#[derive(Clone, Debug)]
 pub(crate) struct CachedDirectory<'a> {
     pub(crate) tree: ObjectId,
     pub(crate) count: u64,
@@ -54,6 +61,11 @@ impl CachedEntry<'_> {
     pub(crate) fn is_unchanged(&self, stat: &Stat) -> bool {
         self.certain && self.key == key(stat)
     }
+
+    /// What the file was, on this device.
+    pub(crate) fn stat(&self, dev: u64) -> Stat {
+        key::stat(self.key, dev).unwrap_or_default()
+    }
 }
 
 impl Cache {
@@ -65,24 +77,31 @@ impl Cache {
 
     fn parse(bytes: Vec<u8>) -> Decoded<Self> {
         let mut from = Reader::new(&bytes);
-        let magic: [u8; 8] = from.array()?;
-        let hash = ObjectId::from_bytes(from.array()?);
-        if magic != *MAGIC || ObjectId::of(from.rest()) != hash {
+        if from.array()? != *MAGIC {
             return Err(Malformed);
         }
-        let snapshot = String::from_utf8(from.bytes()?.to_vec()).map_err(|_| Malformed)?;
-        let snapshot = SnapshotId::try_from(snapshot).map_err(|_| Malformed)?;
         let mut directories = HashMap::new();
-        while !from.is_empty() {
-            let path = from.bytes()?;
-            let record = from.u32_fixed()? as usize;
-            directories.insert(path.into(), bytes.len() - from.left());
-            from.take(record)?;
+        let first = part(&mut from)?;
+        let end = bytes.len() - from.left();
+        let mut snapshot = read_part(first, end, &mut directories)?;
+        let first = first.len();
+        let mut whole = true;
+        while whole && !from.is_empty() {
+            match part(&mut from) {
+                Ok(part) => {
+                    let end = bytes.len() - from.left();
+                    snapshot = read_part(part, end, &mut directories)?;
+                }
+                // Whoever wrote it was interrupted; up to here it is that of an earlier snapshot.
+                Err(Malformed) => whole = false,
+            }
         }
         Ok(Self {
             bytes,
             directories,
             snapshot,
+            first,
+            whole,
         })
     }
 
@@ -95,12 +114,60 @@ impl Cache {
             entries: from,
         })
     }
+
+    /// Paths of all directories.
+    pub(crate) fn directories(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.directories.keys().map(|path| &**path)
+    }
+
+    /// Whether so much can be added at its end. Later parts are read each time, and take the place
+    /// of earlier ones.
+    fn has_room_for(&self, length: usize) -> bool {
+        const LEAST: usize = 64 * 1024;
+        let later = self.bytes.len() - self.first + length;
+        self.whole && later <= LEAST.max(self.first / 2)
+    }
+}
+
+/// Takes a part off, if it is what was written.
+fn part<'a>(from: &mut Reader<'a>) -> Decoded<&'a [u8]> {
+    let hash = ObjectId::from_bytes(from.array()?);
+    let length = from.u64_fixed()?.try_into().map_err(|_| Malformed)?;
+    let part = from.take(length)?;
+    if ObjectId::of(part) == hash {
+        Ok(part)
+    } else {
+        Err(Malformed)
+    }
+}
+
+/// Enters the directories of a part, which ends here in the file, and tells to which snapshot it
+/// belongs.
+fn read_part(
+    part: &[u8],
+    end: usize,
+    directories: &mut HashMap<Box<[u8]>, usize>,
+) -> Decoded<SnapshotId> {
+    let mut from = Reader::new(part);
+    let snapshot = String::from_utf8(from.bytes()?.to_vec()).map_err(|_| Malformed)?;
+    let snapshot = SnapshotId::try_from(snapshot).map_err(|_| Malformed)?;
+    while !from.is_empty() {
+        let path = from.bytes()?;
+        let record = from.u32_fixed()? as usize;
+        if record == 0 {
+            directories.remove(path);
+        } else {
+            directories.insert(path.into(), end - from.left());
+            from.take(record)?;
+        }
+    }
+    Ok(snapshot)
 }
 
 impl<'a> CachedDirectory<'a> {
     /// The entries in the order of their names.
-    pub(crate) fn entries(self) -> impl Iterator<Item = CachedEntry<'a>> {
-        let mut from = self.entries;
+    pub(crate) fn entries(&self) -> impl Iterator<Item = CachedEntry<'a>> + use<'a> {
+        let mut from = self.entries.clone();
         (0..self.count).map_while(move |_| {
             Some(CachedEntry {
                 name: from.bytes().ok()?,
@@ -112,119 +179,10 @@ impl<'a> CachedDirectory<'a> {
     }
 }
 
-/// Writes a cache.
-pub(crate) struct CacheWriter {
-    out: Vec<u8>,
-    record: Vec<u8>,
-    /// Files changed after this moment are not certain.
-    looked: Time,
-}
-
-impl CacheWriter {
-    /// `looked` is a moment before anything was looked at.
-    pub(crate) fn new(snapshot: &SnapshotId, looked: Time, expected: usize) -> Self {
-        let mut out = Vec::with_capacity(expected);
-        put_bytes(&mut out, snapshot.as_str().as_bytes());
-        Self {
-            out,
-            record: Vec::new(),
-            looked,
-        }
-    }
-
-    /// Begins a directory of so many entries.
-    pub(crate) fn directory(&mut self, path: &[u8], tree: &ObjectId, count: usize) {
-        self.end_directory();
-        put_bytes(&mut self.out, path);
-        self.record.extend_from_slice(tree.as_bytes());
-        put_number(&mut self.record, count as u64);
-    }
-
-    pub(crate) fn entry(&mut self, name: &[u8], stat: &Stat, node: &[u8]) {
-        put_bytes(&mut self.record, name);
-        self.record.extend_from_slice(&key(stat));
-        self.record.push(u8::from(is_certain(stat, self.looked)));
-        put_bytes(&mut self.record, node);
-    }
-
-    fn end_directory(&mut self) {
-        if self.record.is_empty() {
-            return;
-        }
-        let length = u32::try_from(self.record.len()).unwrap_or(u32::MAX);
-        self.out.extend_from_slice(&length.to_le_bytes());
-        self.out.append(&mut self.record);
-    }
-
-    pub(crate) fn save(mut self, path: &Path) -> Result<(), Error> {
-        self.end_directory();
-        let hash = ObjectId::of(&self.out);
-        files::replace_unsynced(path, &[MAGIC, hash.as_bytes(), &self.out])
-    }
-}
-
-pub(crate) fn key(stat: &Stat) -> [u8; KEY] {
-    let mut key = [0; KEY];
-    let mut at = 0;
-    let mut put = |bytes: &[u8]| {
-        key[at..at + bytes.len()].copy_from_slice(bytes);
-        at += bytes.len();
-    };
-    put(&stat.ino.to_le_bytes());
-    put(&stat.mode.to_le_bytes());
-    put(&stat.nlink.to_le_bytes());
-    put(&stat.uid.to_le_bytes());
-    put(&stat.gid.to_le_bytes());
-    put(&stat.rdev.to_le_bytes());
-    put(&stat.size.to_le_bytes());
-    for time in [stat.mtime, stat.ctime] {
-        put(&time.seconds.to_le_bytes());
-        put(&time.nanos.to_le_bytes());
-    }
-    key
-}
-
-/// Whether a change after `looked` would certainly show. The change time can't be set by programs;
-/// where it has a fraction of a second, the file system keeps fractions, as fine as the kernel's
-/// clock ticks. Where it has none it may be one that keeps (two) seconds. A time in the future,
-/// after the clock was set back, is never certain.
-fn is_certain(stat: &Stat, looked: Time) -> bool {
-    const TICKS: u128 = 100_000_000;
-    const SECONDS: u128 = 2_000_000_000;
-    let margin = if stat.ctime.nanos == 0 {
-        SECONDS
-    } else {
-        TICKS
-    };
-    nanos(stat.ctime) + margin.cast_signed() < nanos(looked)
-        && (stat.ctime.nanos != 0 || nanos(stat.mtime) + margin.cast_signed() < nanos(looked))
-}
-
-fn nanos(time: Time) -> i128 {
-    i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos)
-}
-
-/// This moment, by the clock that file times come from.
-pub(crate) fn now() -> Time {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-    Time {
-        seconds: now.tv_sec,
-        nanos: u32::try_from(now.tv_nsec).unwrap_or(0),
-    }
-}
-
-/// This moment, by the finest clock: no file that was changed before has a later time.
-pub(crate) fn exactly_now() -> Time {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    Time {
-        seconds: now.tv_sec,
-        nanos: u32::try_from(now.tv_nsec).unwrap_or(0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Time;
 
     fn at(seconds: i64, nanos: u32) -> Time {
         Time { seconds, nanos }
@@ -238,33 +196,27 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_changed_a_moment_ago_is_not_believed() {
-        let looked = at(1000, 500_000_000);
-        assert!(is_certain(&changed(at(999, 5)), looked));
-        assert!(!is_certain(&changed(at(1000, 450_000_000)), looked));
-        assert!(!is_certain(&changed(at(1000, 500_000_001)), looked));
-        // Whole seconds: perhaps a file system that keeps no fractions.
-        assert!(!is_certain(&changed(at(999, 0)), looked));
-        assert!(is_certain(&changed(at(998, 0)), looked));
-        // The clock was set back.
-        assert!(!is_certain(&changed(at(2000, 1)), looked));
+    fn id(text: &[u8]) -> SnapshotId {
+        SnapshotId::from_hash(ObjectId::of(text))
+    }
+
+    fn writer(snapshot: &[u8]) -> CacheWriter {
+        CacheWriter::new(&id(snapshot), at(1000, 0), 0)
     }
 
     #[test]
     fn a_cache_survives_and_damage_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cache");
-        let id = SnapshotId::from_hash(ObjectId::of(b"s"));
-        let mut writer = CacheWriter::new(&id, at(1000, 0), 0);
         let stat = changed(at(5, 5));
-        writer.directory(b"", &ObjectId::of(b"t"), 2);
-        writer.entry(b"a", &stat, b"node a");
-        writer.entry(b"b", &changed(at(1000, 0)), b"node b");
-        writer.directory(b"d", &ObjectId::of(b"u"), 0);
-        writer.save(&path).unwrap();
+        let mut first = writer(b"s");
+        first.directory(b"", &ObjectId::of(b"t"), 2);
+        first.entry(b"a", &stat, b"node a");
+        first.entry(b"b", &changed(at(1000, 0)), b"node b");
+        first.directory(b"d", &ObjectId::of(b"u"), 0);
+        first.save(&path).unwrap();
         let cache = Cache::load(&path).unwrap();
-        assert_eq!(cache.snapshot, id);
+        assert_eq!(cache.snapshot, id(b"s"));
         assert!(cache.directory(b"x").is_none());
         assert_eq!(cache.directory(b"d").unwrap().count, 0);
         let entries: Vec<_> = cache.directory(b"").unwrap().entries().collect();
@@ -273,6 +225,7 @@ mod tests {
             (&b"a"[..], &b"node a"[..])
         );
         assert!(entries[0].is_unchanged(&stat));
+        assert_eq!(entries[0].stat(0), stat);
         assert!(!entries[0].is_unchanged(&Stat { size: 1, ..stat }));
         assert!(!entries[1].is_unchanged(&changed(at(1000, 0))));
         let mut bytes = fs::read(&path).unwrap();
@@ -280,5 +233,48 @@ mod tests {
         bytes[last] ^= 1;
         fs::write(&path, bytes).unwrap();
         assert!(Cache::load(&path).is_none());
+    }
+
+    #[test]
+    fn later_parts_replace_directories_and_may_be_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("cache");
+        let mut first = writer(b"1");
+        for name in [b"same", b"gone", b"new!"] {
+            first.directory(name, &ObjectId::of(b"old"), 0);
+        }
+        first.save(&path).unwrap();
+        let cache = Cache::load(&path).unwrap();
+        let mut second = writer(b"2");
+        second.directory(b"new!", &ObjectId::of(b"new"), 0);
+        second.removed(b"gone");
+        assert!(second.append(&cache, &path).unwrap());
+
+        let tree = |cache: &Cache, path| cache.directory(path).map(|found| found.tree);
+        let cache = Cache::load(&path).unwrap();
+        assert_eq!(cache.snapshot, id(b"2"));
+        assert_eq!(tree(&cache, b"same"), Some(ObjectId::of(b"old")));
+        assert_eq!(tree(&cache, b"new!"), Some(ObjectId::of(b"new")));
+        assert_eq!(tree(&cache, b"gone"), None);
+        assert_eq!(cache.directories().len(), 2);
+
+        // Interrupted: the first part is that of the first snapshot, and nothing is added to it.
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        let cache = Cache::load(&path).unwrap();
+        assert_eq!(cache.snapshot, id(b"1"));
+        assert!(tree(&cache, b"gone").is_some());
+        assert!(!writer(b"3").append(&cache, &path).unwrap());
+        fs::write(&path, &bytes).unwrap();
+
+        // It does not grow for ever.
+        let mut number = 0;
+        while writer(b"n")
+            .append(&Cache::load(&path).unwrap(), &path)
+            .unwrap()
+        {
+            number += 1;
+            assert!(number < 10_000);
+        }
     }
 }

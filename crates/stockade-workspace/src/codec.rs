@@ -48,11 +48,6 @@ impl<'a> Reader<'a> {
         self.0.len()
     }
 
-    /// What is left.
-    pub(crate) const fn rest(&self) -> &'a [u8] {
-        self.0
-    }
-
     pub(crate) fn take(&mut self, length: usize) -> Decoded<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length).ok_or(Malformed)?;
         self.0 = rest;

@@ -19,9 +19,10 @@ use crate::chunk;
 use crate::error::{Error, Trying};
 use crate::files::{self, Stat};
 use crate::id::ObjectId;
+use crate::listing::Directory;
 use crate::pack::Block;
 use crate::progress::Progress;
-use crate::scan::{self, Directory};
+use crate::scan;
 use crate::store::Sink;
 use crate::tree::{Content, Extent, Kind, Meta, Node, put_extents};
 use crate::xattr;
@@ -58,7 +59,7 @@ impl Reading<'_> {
     /// Reads these entries, given as directory and entry, with as many threads as help.
     pub(crate) fn read_all(
         &self,
-        directories: &[Directory],
+        directories: &[Directory<'_>],
         wanted: &[(usize, usize)],
     ) -> Result<Vec<Outcome>, Error> {
         let next = AtomicUsize::new(0);
@@ -122,14 +123,15 @@ impl<'r, 'a> Worker<'r, 'a> {
 
     fn work(
         &mut self,
-        directories: &[Directory],
+        directories: &[Directory<'_>],
         wanted: &[(usize, usize)],
         next: &AtomicUsize,
         outcomes: &mut Vec<Outcome>,
     ) -> Result<(), Error> {
         let size = |number: usize| {
             let (directory, entry) = wanted[number];
-            directories[directory].entries[entry].stat.size
+            let seen = directories[directory].seen();
+            seen.map_or(0, |seen| seen.get(entry).1.stat.size)
         };
         loop {
             let mut range = 0..0;
@@ -149,8 +151,10 @@ impl<'r, 'a> Worker<'r, 'a> {
             for number in range {
                 let (at, entry) = wanted[number];
                 let directory = &directories[at];
-                let entry = &directory.entries[entry];
-                let file = self.read_entry(at, directory, directory.name(entry))?;
+                let Some((name, entry)) = directory.seen().map(|seen| seen.get(entry)) else {
+                    continue;
+                };
+                let file = self.read_entry(at, directory, name)?;
                 self.reading.progress.advance(entry.stat.size);
                 outcomes.push((number, file));
             }
@@ -167,7 +171,7 @@ impl<'r, 'a> Worker<'r, 'a> {
     fn read_entry(
         &mut self,
         at: usize,
-        directory: &Directory,
+        directory: &Directory<'_>,
         name: &[u8],
     ) -> Result<Option<ReadFile>, Error> {
         let path = || files::full(self.reading.top_path, &files::join(&directory.path, name));

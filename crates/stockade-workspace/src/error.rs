@@ -114,6 +114,9 @@ pub enum Error {
     /// There is nothing over the workspace's directory.
     #[error("the workspace `{0}` has no overlay")]
     NoOverlay(WorkspaceName),
+    /// The overlay may not be complete.
+    #[error("the machine was started anew since the overlay of `{0}` was written")]
+    Restarted(WorkspaceName),
     /// The store lies in the directory that is to be seen through an overlay.
     #[error("the store lies in `{0}`, which therefore can't be seen through an overlay")]
     StoreInRoot(PathBuf),
@@ -157,6 +160,10 @@ impl Error {
             Self::Alive(_) => "`--force` ends it",
             Self::StoreInRoot(_) => "choose a store elsewhere with STOCKADE_HOME",
             Self::NoOverlay(_) => "`stockade run --overlay=NAME` makes one",
+            Self::Restarted(_) => {
+                "after a power failure files may be missing or empty: `stockade ws diff` shows \
+                 what is there, and `--after-restart` commits it"
+            }
             Self::HostChanged(_) => {
                 "`--theirs` keeps the host's files, `--ours` replaces them with the overlay's"
             }

@@ -227,6 +227,11 @@ pub(crate) fn sync_parent(path: &Path) -> Result<(), Error> {
 /// one user alone.
 pub(crate) const TEMPORARY: &str = ".tmp-";
 
+pub(crate) fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.as_bytes().starts_with(TEMPORARY.as_bytes())
+}
+
 fn beside(path: &Path) -> PathBuf {
     path.with_file_name(format!("{TEMPORARY}{}", random_name()))
 }

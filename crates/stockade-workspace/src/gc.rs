@@ -41,7 +41,7 @@ pub(crate) fn collect(store: &Store) -> Result<GcReport, Error> {
     let mut report = GcReport::default();
     for path in store.left_behind()? {
         if path.is_dir() {
-            files::remove_tree(&path)?;
+            files::remove_tree_of_others(&path)?;
         } else {
             files::remove_file(&path)?;
         }

@@ -24,6 +24,7 @@ use rustix::fs::FlockOperation;
 use crate::error::{Error, Trying};
 use crate::files;
 use crate::name::WorkspaceName;
+use crate::overlay;
 
 pub(crate) use session::Session;
 pub(crate) use sink::Sink;
@@ -115,14 +116,12 @@ impl Store {
         for name in self.names()? {
             directories.push(self.workspace(&name));
             directories.push(self.workspace(&name).join("snapshots"));
+            directories.push(overlay::directory_in(&self.workspace(&name)));
+            found.extend(overlay::left_behind(&self.workspace(&name))?);
         }
         for directory in directories {
-            for path in list(&directory)? {
-                let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-                if name.starts_with(files::TEMPORARY.as_bytes()) {
-                    found.push(path);
-                }
-            }
+            let in_it = list(&directory)?.into_iter();
+            found.extend(in_it.filter(|path| files::is_temporary(path)));
         }
         Ok(found)
     }

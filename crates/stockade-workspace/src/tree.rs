@@ -143,6 +143,11 @@ pub(crate) fn take_extents(from: &mut Reader<'_>) -> Decoded<Vec<Extent>> {
         .collect()
 }
 
+/// Whether an encoded node is a second name: then the first may have moved meanwhile.
+pub(crate) fn is_link(node: &[u8]) -> bool {
+    node.first() == Some(&Kind::HardLink(Vec::new()).tag())
+}
+
 impl Node {
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         let meta = &self.meta;

@@ -192,9 +192,7 @@ impl Place {
     pub(crate) fn record_files(&self) -> Result<Vec<PathBuf>, Error> {
         let mut paths = store::list(&self.snapshots_dir())?;
         paths.retain(|path| {
-            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-            path.extension().is_some_and(|end| end == "json")
-                && !name.starts_with(files::TEMPORARY.as_bytes())
+            path.extension().is_some_and(|end| end == "json") && !files::is_temporary(path)
         });
         Ok(paths)
     }

@@ -181,6 +181,9 @@ pub(crate) struct CommitArgs {
     /// Keep files that changed on the host meanwhile
     #[arg(long)]
     pub(crate) theirs: bool,
+    /// Commit although the machine was started anew since the overlay was written
+    #[arg(long)]
+    pub(crate) after_restart: bool,
 }
 
 #[derive(Debug, Args)]

@@ -10,12 +10,12 @@ mod transfer;
 
 use std::path::PathBuf;
 
-use stockade_workspace::{Error, Store, WorkspaceManager, WorkspaceName};
+use stockade_workspace::{Error, Overlay, Store, WorkspaceManager, WorkspaceName};
 
 use crate::args::ws::{WsCommand, WsLine};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::Format;
+use crate::output::{self, Format};
 
 /// The variable that says where workspaces live.
 const HOME_VARIABLE: &str = "STOCKADE_HOME";
@@ -93,6 +93,15 @@ fn name_or_here(typed: Option<&str>) -> Result<WorkspaceName, Failure> {
 fn name(text: &str) -> Result<WorkspaceName, Failure> {
     text.parse()
         .map_err(|error: stockade_workspace::NameError| Failure::new(Exit::Usage, error))
+}
+
+/// Says that an overlay may not be complete.
+pub(crate) fn warn_if_restarted(overlay: &Overlay, format: Format) {
+    if overlay.was_restarted() {
+        let text = "the machine was started anew since the overlay was written; unless it was \
+                    shut down in order, files in it may be missing or empty";
+        output::warn(text, format);
+    }
 }
 
 /// What the store says, for a person.

@@ -98,6 +98,44 @@ fn an_overlay_keeps_the_host_as_it_is_until_it_is_committed() {
 }
 
 #[test]
+fn an_overlay_from_before_a_restart_is_not_committed_unasked() {
+    if !has_overlay("an_overlay_from_before_a_restart_is_not_committed_unasked") {
+        return;
+    }
+    let context = context();
+    let path = context.file("file", "old\n");
+    let run = |script| context.stockade(["run", "--overlay=o", "--", "sh", "-c", script]);
+    let quiet = run("echo new > file").ends_with(0);
+    assert!(!quiet.stderr.contains("started anew"), "{}", quiet.stderr);
+    let index = context.home().join("store/workspaces/o/overlay/index.json");
+    let mut json: Value = serde_json::from_slice(&fs::read(&index).unwrap()).unwrap();
+    assert!(json["boot"].is_string(), "{json}");
+    json["boot"] = "00000000-0000-0000-0000-000000000000".into();
+    fs::write(&index, json.to_string()).unwrap();
+
+    let told = context.stockade(["ws", "diff", "o"]).ends_with(0);
+    assert!(told.stdout.contains("+new") && told.stderr.contains("started anew"));
+    let refused = context.stockade(["ws", "commit", "o"]).ends_with(1);
+    assert!(
+        refused.stderr.contains("--after-restart"),
+        "{}",
+        refused.stderr
+    );
+    // Another run adds to what may be incomplete.
+    let told = run("echo more >> file").ends_with(0);
+    assert!(told.stderr.contains("started anew"), "{}", told.stderr);
+    context.stockade(["ws", "commit", "o"]).ends_with(1);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+
+    let line = ["ws", "commit", "o", "--after-restart"];
+    context.stockade(line).ends_with(0);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "new\nmore\n");
+    // What comes after it is of this start.
+    run("echo again >> file").ends_with(0);
+    context.stockade(["ws", "commit", "o"]).ends_with(0);
+}
+
+#[test]
 fn a_commit_does_not_overwrite_what_the_host_changed() {
     if !has_overlay("a_commit_does_not_overwrite_what_the_host_changed") {
         return;

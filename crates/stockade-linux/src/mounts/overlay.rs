@@ -3,7 +3,8 @@
 //! The host's directory is the lower layer and is never written; every change goes to the layer,
 //! which belongs to the user. What the layer records about itself is in `user.overlay.*`
 //! attributes, the only ones that a user namespace may write. Directories are not redirected:
-//! renaming one of the host's fails with `EXDEV`, and programs copy it instead.
+//! renaming one of the host's fails with `EXDEV`, and programs copy it instead. Nothing is synced:
+//! whoever keeps layers must know that a power failure may leave them incomplete.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -50,7 +51,11 @@ impl Tree {
         for (key, value) in &options {
             fsconfig_set_string(&context, *key, value).at_path(stage, path)?;
         }
-        fsconfig_set_flag(&context, "userxattr").at_path(stage, path)?;
+        // Without `volatile` (Linux 5.10) the end of the run would wait until the disk has all
+        // that the layer's whole file system has to write.
+        for flag in ["userxattr", "volatile"] {
+            fsconfig_set_flag(&context, flag).at_path(stage, path)?;
+        }
         fsconfig_create(&context).at_path(stage, path)?;
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
         let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at(stage)?;

@@ -20,9 +20,9 @@ use super::layer::{self, Entry, Said, on_host};
 use super::{Overlay, directory};
 use crate::content;
 use crate::error::{Error, Trying};
+use crate::exclude::STAGE_PREFIX;
 use crate::files::{self, Stat};
 use crate::restore::{set_attributes, set_attributes_at, set_times};
-use crate::scan::STAGE_PREFIX;
 use crate::workspace::{read_json, write_json};
 use crate::xattr;
 
@@ -93,9 +93,14 @@ impl Overlay {
     /// committed is no longer part of the overlay.
     ///
     /// # Errors
-    /// If files of the host changed meanwhile and `resolve` does not say what to do, or if
-    /// something can't be written; each file is then the old one or the new one.
+    /// If the machine was started anew and nobody has [taken it as
+    /// complete](Self::take_as_complete), if files of the host changed meanwhile and `resolve` does
+    /// not say what to do, or if something can't be written; each file is then the old one or the
+    /// new one.
     pub fn commit(self, paths: &[PathBuf], resolve: Resolve) -> Result<CommitReport, Error> {
+        if self.was_restarted() {
+            return Err(Error::Restarted(self.place.name));
+        }
         self.note()?;
         let mut base = Base::load(&directory(&self.place))?;
         let mut report = CommitReport::default();
@@ -285,10 +290,12 @@ impl<'a> Pair<'a> {
             .trying("open", root)?;
         let done = self
             .prepare(stage.as_fd())
-            .and_then(|()| self.exchange(stage.as_fd(), report));
+            .and_then(|()| self.exchange(stage.as_fd(), report))
+            .and_then(|()| self.set_directories(report))
+            // Before the old files go, and the layer after them.
+            .and_then(|()| rustix::fs::syncfs(&self.root_fd).trying("write", root));
         files::remove_tree(&root.join(stage_name))?;
         done?;
-        self.set_directories(report)?;
         // The directory for what was prepared came and went.
         let mut time = top_before.mtime;
         if !self.acts.is_empty() {

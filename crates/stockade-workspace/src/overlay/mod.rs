@@ -7,14 +7,21 @@
 //!
 //! To know at the end whether the host changed a file meanwhile, what each of them was is written
 //! down when the run that changed it ends.
+//!
+//! Layers are not synced (see `work`). If the machine was started anew since one was written, some
+//! of it may be missing, and it is not committed before the user has said that all is there.
 
 mod base;
+mod boot;
 mod commit;
 mod layer;
+mod work;
 
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
@@ -36,6 +43,12 @@ use self::base::Base;
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Index {
     roots: Vec<Root>,
+    /// When the machine was started in which a run could write to the layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boot: Option<String>,
+    /// Whether that was not always the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    restarted: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -54,6 +67,7 @@ pub struct Overlay {
     dir: PathBuf,
     index: Index,
     started: Time,
+    began: Instant,
     _lock: Lock,
 }
 
@@ -73,33 +87,58 @@ impl Overlay {
                 other => other,
             })?;
         let path = directory(&place).join("index.json");
-        let index = if path.exists() {
+        let mut index = if path.exists() {
             read_json(&path)?
         } else {
             Index::default()
         };
+        index.restarted |= index.boot.is_some() && index.boot != boot::current();
         let overlay = Self {
             place,
             dir,
             index,
             started: exactly_now(),
+            began: Instant::now(),
             _lock: lock,
         };
         commit::recover(&overlay)?;
         Ok(overlay)
     }
 
-    /// The layer for a root: a directory with `upper` and `work`. Made if there is none.
+    /// The layer for a root: a directory with `upper` and `work`, as overlayfs takes it with the
+    /// option `volatile`. Made if there is none.
     ///
     /// # Errors
     /// If it can't be made, or the store is in the root: a layer can't be over itself.
     pub fn layer(&mut self, root: &Path) -> Result<PathBuf, Error> {
         let layer = layer_path(&self.place.path, root)?;
-        let directory = directory(&self.place);
-        if let Some(known) = self.index.roots.iter().find(|known| known.path == root) {
-            return Ok(directory.join(&known.layer));
+        let boot = boot::current();
+        let is_known = self.index.roots.iter().any(|known| known.path == root);
+        if is_known {
+            work::renew(&layer)?;
+        } else {
+            self.make_layer(root, &layer)?;
+            self.index.roots.push(Root {
+                path: root.to_owned(),
+                layer: layer_name(root),
+            });
         }
-        for part in ["upper", "work"] {
+        if !is_known || self.index.boot != boot {
+            // Layers that were synced have no boot; that they are no longer must not be lost.
+            let was_synced = is_known && self.index.boot.is_none();
+            self.index.boot = boot;
+            self.save_index(was_synced)?;
+        }
+        Ok(layer)
+    }
+
+    fn make_layer(&self, root: &Path, layer: &Path) -> Result<(), Error> {
+        // A power failure may have lost the index, and not what it told of.
+        match fs::rename(layer, self.unnamed()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            renamed => renamed.trying("set aside", layer)?,
+        }
+        for part in ["upper", work::WORK] {
             files::make_private_dir(&layer.join(part))?;
         }
         // The top of the view has the attributes of the layer's top.
@@ -108,15 +147,29 @@ impl Overlay {
         let upper = files::open_top(&layer.join("upper"))?;
         let meta = crate::content::meta(&stat, Vec::new());
         crate::restore::set_attributes(std::os::fd::AsFd::as_fd(&upper), &meta, false)
-            .trying("set the attributes of", &layer)?;
-        self.index.roots.push(Root {
-            path: root.to_owned(),
-            layer: layer_name(root),
-        });
-        // A power failure may lose the layer; the host's files are as they were.
+            .trying("set the attributes of", layer)
+    }
+
+    fn save_index(&self, synced: bool) -> Result<(), Error> {
+        let path = directory(&self.place).join("index.json");
         let text = serde_json::to_vec_pretty(&self.index).unwrap_or_default();
-        files::replace_unsynced(&directory.join("index.json"), &[&text])?;
-        Ok(layer)
+        if synced {
+            files::replace(&path, &text)
+        } else {
+            // A power failure may lose the layer; the host's files are as they were.
+            files::replace_unsynced(&path, &[&text])
+        }
+    }
+
+    /// Whether the machine was started anew since runs wrote to it. Unless it was shut down in
+    /// order, some of what they wrote may be missing.
+    pub const fn was_restarted(&self) -> bool {
+        self.index.restarted
+    }
+
+    /// Takes everything to be there, after the machine was started anew.
+    pub fn take_as_complete(&mut self) {
+        self.index.restarted = false;
     }
 
     /// The workspace's directory.
@@ -135,7 +188,23 @@ impl Overlay {
             let touched = layer::touched(&self.upper(root))?;
             is_new |= base.note(&root.path, touched, self.started)?;
         }
-        if is_new { base.save() } else { Ok(()) }
+        if is_new {
+            base.save()?;
+        }
+        self.clear()
+    }
+
+    /// Removes what earlier runs left in their directories, at most in a small part of the time
+    /// that this one took.
+    fn clear(&self) -> Result<(), Error> {
+        const LONG: Duration = Duration::from_millis(100);
+        let took = self.began.elapsed();
+        if took < LONG {
+            return Ok(());
+        }
+        let end = Instant::now() + took / 20;
+        let mut roots = self.index.roots.iter();
+        roots.try_for_each(|root| work::clear(&directory(&self.place).join(&root.layer), end))
     }
 
     /// Everything that differs from the host.
@@ -163,10 +232,15 @@ impl Overlay {
         if !directory.exists() {
             return Ok(());
         }
-        let name = format!("{}{}", files::TEMPORARY, files::random_name());
-        let unnamed = self.place.path.join(name);
+        let unnamed = self.unnamed();
         fs::rename(&directory, &unnamed).trying("remove", &directory)?;
         files::remove_tree_of_others(&unnamed)
+    }
+
+    /// Where something can be that is to be removed.
+    fn unnamed(&self) -> PathBuf {
+        let name = format!("{}{}", files::TEMPORARY, files::random_name());
+        self.place.path.join(name)
     }
 
     fn upper(&self, root: &Root) -> PathBuf {
@@ -175,11 +249,24 @@ impl Overlay {
 }
 
 fn directory(place: &Place) -> PathBuf {
-    place.path.join(DIRECTORY)
+    directory_in(&place.path)
 }
 
 /// Where a workspace keeps its layers.
-const DIRECTORY: &str = "overlay";
+pub(crate) fn directory_in(workspace: &Path) -> PathBuf {
+    workspace.join("overlay")
+}
+
+/// What runs left in the layers of a workspace, and is of no use.
+pub(crate) fn left_behind(workspace: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    for layer in store::list(&directory_in(workspace))? {
+        if layer.is_dir() {
+            found.extend(work::set_aside(&layer)?);
+        }
+    }
+    Ok(found)
+}
 
 fn layer_name(root: &Path) -> String {
     let mut name = ObjectId::of(root.as_os_str().as_bytes()).to_string();
@@ -192,5 +279,5 @@ pub(crate) fn layer_path(workspace: &Path, root: &Path) -> Result<PathBuf, Error
     if workspace.starts_with(root) {
         return Err(Error::StoreInRoot(root.to_owned()));
     }
-    Ok(workspace.join(DIRECTORY).join(layer_name(root)))
+    Ok(directory_in(workspace).join(layer_name(root)))
 }

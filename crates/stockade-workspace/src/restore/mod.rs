@@ -21,10 +21,10 @@ use rustix::fs::Mode;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Trying};
+use crate::exclude::STAGE_PREFIX;
 use crate::files;
 use crate::id::SnapshotId;
 use crate::progress::Progress;
-use crate::scan::STAGE_PREFIX;
 use crate::snapshot;
 use crate::store::Session;
 use crate::survey::Surveyor;

@@ -7,6 +7,7 @@ use crate::codec::Reader;
 use crate::error::Error;
 use crate::files::{self, Stat};
 use crate::id::ObjectId;
+use crate::listing::Entry;
 use crate::snapshot;
 use crate::store::Session;
 use crate::survey::Survey;
@@ -117,24 +118,24 @@ impl Planner<'_> {
         let mut present = survey.entries(at).peekable();
         for (name, node) in wanted {
             while let Some((extra, entry, _)) = present.next_if(|(other, ..)| *other < &name[..]) {
-                touched |= self.extra(files::join(path, extra), entry);
+                touched |= self.extra(files::join(path, extra), &entry);
             }
             let path = files::join(path, &name);
             if let Some((_, entry, now)) = present.next_if(|(other, ..)| *other == &name[..]) {
-                touched |= self.compare(path, entry, now, node)?;
+                touched |= self.compare(path, &entry, now, node)?;
             } else {
                 self.put(path, node)?;
                 touched = true;
             }
         }
         for (extra, entry, _) in present {
-            touched |= self.extra(files::join(path, extra), entry);
+            touched |= self.extra(files::join(path, extra), &entry);
         }
         Ok(touched)
     }
 
     /// Something that the snapshot does not have.
-    fn extra(&mut self, path: Vec<u8>, entry: &crate::scan::Entry) -> bool {
+    fn extra(&mut self, path: Vec<u8>, entry: &Entry) -> bool {
         let elsewhere = entry.stat.dev != self.survey.directories[0].stat.dev;
         if self.mode == RestoreMode::Merge || elsewhere {
             return false;
@@ -143,14 +144,14 @@ impl Planner<'_> {
         true
     }
 
-    fn remove(&mut self, path: Vec<u8>, entry: &crate::scan::Entry) {
+    fn remove(&mut self, path: Vec<u8>, entry: &Entry) {
         let survey = self.survey;
         let Some(child) = entry.child().filter(|_| self.careful) else {
             self.plan.changes.push(Change::Remove { path });
             return;
         };
         for (name, entry, _) in survey.entries(child) {
-            self.remove(files::join(&path, name), entry);
+            self.remove(files::join(&path, name), &entry);
         }
         self.plan.changes.push(Change::RemoveIfEmpty { path });
     }
@@ -158,7 +159,7 @@ impl Planner<'_> {
     fn compare(
         &mut self,
         path: Vec<u8>,
-        entry: &crate::scan::Entry,
+        entry: &Entry,
         now: &[u8],
         node: Node,
     ) -> Result<bool, Error> {

@@ -184,3 +184,36 @@ fn what_the_host_changed_is_not_overwritten() {
     overlay.commit(&[], Resolve::Ours).unwrap();
     assert_eq!(read("changed").as_deref(), Some("of the overlay"));
 }
+
+#[test]
+fn what_overlayfs_marked_is_set_aside_and_collected() {
+    let stage = Stage::new();
+    let (overlay, upper) = layer(&stage);
+    fs::write(upper.join("new"), "of the overlay").unwrap();
+    let work = upper.with_file_name("work");
+    let marked = work.join("work/incompat/volatile");
+    fs::create_dir_all(&marked).unwrap();
+    fs::set_permissions(work.join("work"), fs::Permissions::from_mode(0o000)).unwrap();
+    drop(overlay);
+    // overlayfs would refuse a directory that has the mark.
+    drop(layer(&stage));
+    assert!(!work.join("work").exists());
+    assert_eq!(fs::read_dir(&work).unwrap().count(), 1);
+    assert_eq!(stage.manager.gc().unwrap().left_behind, 1);
+    assert_eq!(fs::read_dir(&work).unwrap().count(), 0);
+    assert!(upper.join("new").exists());
+}
+
+#[test]
+fn a_layer_without_an_index_does_not_come_back() {
+    let stage = Stage::new();
+    let (overlay, upper) = layer(&stage);
+    fs::write(upper.join("old"), "of a run long ago").unwrap();
+    drop(overlay);
+    // As a power failure may leave it.
+    let layers = upper.parent().unwrap().parent().unwrap();
+    fs::remove_file(layers.join("index.json")).unwrap();
+    let (_overlay, again) = layer(&stage);
+    assert_eq!(again, upper);
+    assert_eq!(fs::read_dir(&upper).unwrap().count(), 0);
+}

@@ -264,6 +264,66 @@ fn a_restored_tree_is_what_it_was() {
         .unwrap();
 }
 
+/// What is believed to be unchanged is what it would be found to be.
+#[test]
+fn a_cache_changes_nothing() {
+    let config = Config {
+        cases: 6,
+        failure_persistence: None,
+        max_shrink_iters: 20,
+        ..Config::default()
+    };
+    let acts = (vec(act(), 10..60), vec(vec(act(), 0..4), 1..7));
+    TestRunner::new(config)
+        .run(&acts, |(build, rounds)| {
+            let stage = Stage::new();
+            let tree = stage.tree();
+            stage.create(CreateOptions::default());
+            let without = "without".parse().unwrap();
+            let options = CreateOptions {
+                no_baseline: true,
+                ..CreateOptions::default()
+            };
+            let manager = &stage.manager;
+            manager.create(&without, &tree, &options, &Silent).unwrap();
+            let cache = |name: &str| {
+                stage
+                    .path()
+                    .join("store/workspaces")
+                    .join(name)
+                    .join("cache")
+            };
+            let round = |acts: &[Act]| {
+                for act in acts {
+                    perform(&tree, act);
+                }
+                // Changes of the last moments are not believed at all.
+                let begin = std::time::Instant::now();
+                while begin.elapsed() < Duration::from_millis(120) {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                let one = manager.snapshot(&stage.name, None, &Silent).unwrap();
+                let other = manager.snapshot(&without, None, &Silent).unwrap();
+                fs::remove_file(cache("without")).unwrap();
+                prop_assert_eq!(one.tree, other.tree);
+                prop_assert_eq!(one.links, other.links);
+                prop_assert_eq!(one.totals, other.totals);
+                prop_assert_eq!(one.root, other.root);
+                Ok(())
+            };
+            round(&build)?;
+            let first = fs::metadata(cache("test")).unwrap().len();
+            for acts in &rounds {
+                round(acts)?;
+            }
+            // Each one added to it.
+            prop_assert!(fs::metadata(cache("test")).unwrap().len() > first);
+            stage.is_clean();
+            Ok(())
+        })
+        .unwrap();
+}
+
 type Tree = std::collections::BTreeMap<Vec<u8>, crate::stage::Described>;
 
 fn matches(now: &Tree, wanted: &Tree, xattrs: bool) -> bool {

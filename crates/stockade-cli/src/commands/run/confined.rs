@@ -16,7 +16,7 @@ use stockade_policy::profile::Profile;
 use stockade_proxy::SandboxProxy;
 
 use crate::args::RunArgs;
-use crate::commands::backends;
+use crate::commands::{backends, ws};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -63,6 +63,9 @@ pub(super) fn run(
         .map(|name| create(place, name))
         .transpose()?;
     super::warn(args, &plan.warnings);
+    if let Some(overlay) = overlay.as_ref().filter(|_| !args.quiet) {
+        ws::warn_if_restarted(overlay, Format::of(args.output.json));
+    }
     let inspector = args.inspect.then(Inspector::new);
     let launch = Foreground {
         keep: passed_descriptors(&args.policy.pass_fd)?,

@@ -39,6 +39,7 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> 
         && let Some(overlay) = context.manager.existing_overlay(&name).map_err(refused)?
     {
         let diff = context.manager.overlay_diff(&overlay).map_err(refused)?;
+        super::warn_if_restarted(&overlay, context.format);
         return print(context, args, &diff);
     }
     let bar = Bar::new(context.format);

@@ -27,7 +27,10 @@ pub(super) fn commit(context: &Context, args: &CommitArgs) -> Result<Exit, Failu
         (_, true) => Resolve::Theirs,
         _ => Resolve::Refuse,
     };
-    let overlay = open(context, args.name.as_deref())?;
+    let mut overlay = open(context, args.name.as_deref())?;
+    if args.after_restart {
+        overlay.take_as_complete();
+    }
     let dir = overlay.dir().to_owned();
     let paths: Vec<PathBuf> = args.paths.iter().map(|path| dir.join(path)).collect();
     let committed = overlay.commit(&paths, resolve).map_err(refused)?;
