@@ -104,7 +104,12 @@ pub(super) fn of_path(path: &str) -> Data {
     let public = lower.strip_suffix(".pub").is_some();
     if sensitive && !public && !lower.contains(".env.example") {
         Data::Sensitive
-    } else if lower == "/proc/self/environ" || lower.starts_with("/proc/") || lower == "/etc/hosts"
+    } else if lower == "/proc/self/environ"
+        || lower.starts_with("/proc/")
+        || matches!(
+            lower.as_str(),
+            "/etc/hosts" | "/etc/hostname" | "/etc/machine-id" | "/etc/group" | "/etc/resolv.conf"
+        )
     {
         Data::Environment
     } else {
@@ -154,11 +159,24 @@ pub(super) fn of_command(script: &Script, id: CommandId) -> Data {
         .max()
         .unwrap_or_default();
     let own = match command.name().unwrap_or_default() {
+        // `uname -m` names a platform, as downloads do; `uname -a` this machine.
+        "uname"
+            if command.args().iter().all(|word| {
+                let letters = word.text.trim_start_matches('-');
+                letters.chars().all(|c| "srmpioov".contains(c))
+                    || matches!(letters, "machine" | "kernel-name" | "operating-system")
+            }) =>
+        {
+            Data::Literal
+        }
         "env" | "printenv" | "set" | "export" | "history" | "declare" | "whoami" | "id"
         | "uname" | "hostname" | "ifconfig" | "ip" | "ps" | "netstat" | "lsof" | "crontab"
         | "last" | "w" => Data::Environment,
         "security" | "pass" | "gpg" | "secret-tool" | "op" | "vault" | "mysqldump" | "pg_dump"
         | "mongodump" => Data::Sensitive,
+        "xclip" | "xsel" | "pbpaste" | "wl-paste" | "tcpdump" | "script" | "arecord" | "scrot"
+        | "redis-cli" | "mysql" | "psql" | "journalctl" | "dmesg" | "rsync" | "pigz" | "xz"
+        | "bzip2" | "zstd" | "uuencode" | "ldapsearch" | "lsblk" => Data::Local,
         "cat" | "tar" | "zip" | "gzip" | "find" | "grep" | "head" | "tail" | "ls" | "dd"
         | "cpio" | "sqlite3" | "7z" | "xxd" | "base64" | "openssl" | "git" | "docker"
         | "kubectl" => Data::Local,

@@ -24,7 +24,14 @@ fn has(words: &[Word], text: &str) -> bool {
 
 /// `aws s3 cp`, `gsutil cp`, `gcloud storage cp`, `az storage blob upload`, rclone, restic.
 pub(super) fn cloud(script: &Script, id: CommandId, words: &[Word], name: &str) -> Option<Outflow> {
-    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    let own = without_globals(words);
+    let texts: Vec<&str> = own.iter().map(|word| word.text.as_str()).collect();
+    // A server of one's own choosing in place of the cloud's.
+    let endpoint = after_word(words, "--endpoint-url").or_else(|| after_word(words, "--endpoint"));
+    let endpoint: Vec<String> = endpoint
+        .and_then(|word| host_of(&word.text))
+        .into_iter()
+        .collect();
     let is_remote = |text: &str| {
         ["s3://", "gs://", "az://", "b2://", "oss://"]
             .iter()
@@ -35,7 +42,15 @@ pub(super) fn cloud(script: &Script, id: CommandId, words: &[Word], name: &str) 
         | ("gcloud", ["storage", "cp" | "mv" | "rsync", source, target, ..]) => {
             (vec![source], is_remote(target) && !is_remote(source))
         }
-        ("gsutil" | "s3cmd" | "mc" | "ossutil", rest) => {
+        ("mc", ["cp" | "mv" | "mirror" | "put", source, .., target]) => (
+            vec![source],
+            target.contains('/') && !target.starts_with(['/', '.', '~']),
+        ),
+        ("rclone", rest) if rest.first() == Some(&"rcat") => (vec!["-"], true),
+        ("gcloud", ["compute", "scp", source, .., target]) => {
+            (vec![source], target.contains(':') && !source.contains(':'))
+        }
+        ("gsutil" | "s3cmd" | "ossutil", rest) => {
             let plain: Vec<&str> = rest
                 .iter()
                 .copied()
@@ -76,6 +91,7 @@ pub(super) fn cloud(script: &Script, id: CommandId, words: &[Word], name: &str) 
         ("restic" | "borg", rest) if rest.contains(&"backup") || rest.contains(&"create") => {
             return backup(rest);
         }
+        ("aws" | "gcloud" | "az", rest) => return message(script, words, rest),
         _ => return None,
     };
     if !remote {
@@ -103,14 +119,79 @@ pub(super) fn cloud(script: &Script, id: CommandId, words: &[Word], name: &str) 
     Some(Outflow {
         rule: "egress.cloud",
         act: "a cloud client",
-        hosts: Vec::new(),
         data,
-        manner: if public {
+        manner: if public || !endpoint.is_empty() {
             Manner::Send
         } else {
             Manner::Publish
         },
+        hosts: endpoint,
         wary: public,
+    })
+}
+
+/// The words from the verb on: `--profile x` and its kind stand before it.
+fn without_globals(words: &[Word]) -> &[Word] {
+    let mut rest = words;
+    while let [first, later @ ..] = rest {
+        if !first.text.starts_with('-') {
+            break;
+        }
+        let takes = !first.text.contains('=')
+            && later.get(1).is_some_and(|next| !next.text.starts_with('-'))
+            && first.text.starts_with("--")
+            && !first.text.starts_with("--no-");
+        rest = if takes {
+            later.get(1..).unwrap_or_default()
+        } else {
+            later
+        };
+    }
+    rest
+}
+
+fn after_word<'a>(words: &'a [Word], flag: &str) -> Option<&'a Word> {
+    words
+        .iter()
+        .position(|word| word.text == flag)
+        .and_then(|at| words.get(at + 1))
+}
+
+/// Data in a message, a queue, a call: `aws sns publish --message "$(env)"`.
+fn message(script: &Script, words: &[Word], texts: &[&str]) -> Option<Outflow> {
+    // Places made for keeping secrets.
+    let keeps = matches!(
+        texts.first(),
+        Some(&("secretsmanager" | "ssm" | "kms" | "sts" | "iam" | "configure" | "keyvault"))
+            | Some(&("secrets" | "auth" | "login" | "ad"))
+    );
+    let verb = *texts.get(1)?;
+    let sends = [
+        "put", "send", "publish", "invoke", "create", "start", "upload", "add",
+    ]
+    .iter()
+    .any(|start| verb.starts_with(start))
+        || texts
+            .iter()
+            .any(|text| matches!(*text, "publish" | "create" | "send"));
+    let data = words
+        .iter()
+        .map(|word| {
+            let file = word.text.contains("file://") && of_path(&word.text) == Data::Sensitive;
+            if file {
+                Data::Sensitive
+            } else {
+                of_word(script, word)
+            }
+        })
+        .max()?;
+    (sends && !keeps && data >= Data::Environment).then(|| Outflow {
+        rule: "egress.cloud",
+        act: "a cloud client",
+        hosts: Vec::new(),
+        data,
+        manner: Manner::Publish,
+        wary: false,
     })
 }
 
@@ -158,7 +239,7 @@ pub(super) fn git(script: &Script, id: CommandId, words: &[Word]) -> Option<Outf
     let (verb, rest) = texts.split_first()?;
     let host = match (*verb, rest) {
         ("push", rest) => {
-            let target = *rest.first()?;
+            let target = *rest.first().unwrap_or(&"origin");
             if is_repository_url(target) {
                 Some(target.to_owned())
             } else {
@@ -198,6 +279,14 @@ fn added_remote(script: &Script, id: CommandId, name: &str) -> Option<String> {
             ["git", "remote", "add" | "set-url", .., remote, url] if *remote == name => {
                 Some((*url).to_owned())
             }
+            ["git", "config", .., key, url]
+                if key
+                    .strip_prefix("remote.")
+                    .and_then(|key| key.strip_suffix("url"))
+                    .is_some_and(|key| key.split('.').next() == Some(name)) =>
+            {
+                Some((*url).to_owned())
+            }
             _ => None,
         }
     })
@@ -207,7 +296,8 @@ fn added_remote(script: &Script, id: CommandId, name: &str) -> Option<String> {
 pub(super) fn forge(script: &Script, id: CommandId, words: &[Word]) -> Option<Outflow> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let (rule, files, public) = match texts.as_slice() {
-        ["gist", "create" | "edit", rest @ ..] => ("egress.gist", rest, true),
+        ["gist" | "snippet", "create" | "edit", rest @ ..] => ("egress.gist", rest, true),
+        ["api", rest @ ..] => ("egress.forge", rest, false),
         ["release", "upload", rest @ ..] => ("egress.release", rest, false),
         ["issue" | "pr", "create" | "comment", rest @ ..] => ("egress.forge", rest, false),
         _ => return None,
@@ -369,7 +459,13 @@ pub(super) fn names(script: &Script, words: &[Word]) -> Option<Outflow> {
         // `$(…).host`: a lookup of `hostname` alone sends no one anything.
         let suffix = word.text.rsplit(['$', ')', '}']).next().unwrap_or_default();
         let labelled = suffix.contains('.') && suffix.trim_matches('.').contains('.');
-        if (labelled && (inserted > Data::None || variables)) || encoded_label(&word.text) {
+        // What xargs puts in.
+        let filled = ["{}.", "%.", "@."]
+            .iter()
+            .any(|hole| word.text.starts_with(hole))
+            && labelled;
+        if (labelled && (inserted > Data::None || variables)) || filled || encoded_label(&word.text)
+        {
             data = data.max(inserted).max(Data::Local);
             hosts.extend(host_of(
                 suffix
@@ -431,6 +527,19 @@ pub(super) const fn serve() -> Outflow {
     }
 }
 
+/// Packages that are fetched and run: `npx localtunnel`, `npx http-server /`.
+pub(super) fn fetched(words: &[Word]) -> Option<Outflow> {
+    let at = words.iter().position(|word| !word.text.starts_with('-'))?;
+    let (name, rest) = (words.get(at)?.text.as_str(), words.get(at + 1..)?);
+    match name {
+        "localtunnel" | "lt" => tunnel(rest, name),
+        "http-server" | "serve" if rest.iter().any(|word| word.text.starts_with(['/', '~'])) => {
+            Some(serve())
+        }
+        _ => None,
+    }
+}
+
 /// Tunnels that open this machine to the outside.
 pub(super) fn tunnel(words: &[Word], name: &str) -> Option<Outflow> {
     let opens = match name {
@@ -443,12 +552,19 @@ pub(super) fn tunnel(words: &[Word], name: &str) -> Option<Outflow> {
             .iter()
             .any(|word| word.text.starts_with("--port") || word.text == "-p"),
         "bore" => has(words, "local"),
-        "frpc" | "gost" | "iodine" | "dnscat" | "dnscat2" => !words.is_empty(),
+        "tailscale" => has(words, "funnel") && !has(words, "status"),
+        "devtunnel" => has(words, "host"),
+        "zrok" => has(words, "share"),
+        "frpc" | "gost" | "iodine" | "dnscat" | "dnscat2" | "ligolo-agent" | "ptunnel"
+        | "ptunnel-ng" => !words.is_empty(),
+        "sshuttle" => has(words, "-r"),
         _ => false,
     };
+    let named = after_word(words, "--to").or_else(|| after_word(words, "--server"));
     let hosts: Vec<String> = words
         .iter()
         .filter(|word| word.text.contains(':') && !word.text.starts_with("R:"))
+        .chain(named)
         .filter_map(|word| host_of(&word.text))
         .filter(|host| standing(host) == Standing::Unknown)
         .collect();
