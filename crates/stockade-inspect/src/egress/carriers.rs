@@ -199,7 +199,7 @@ fn copied_later(script: &Script, id: CommandId) -> Option<Data> {
         .iter()
         .skip(id + 1)
         .filter(|next| matches!(next.name(), Some("cp" | "mv" | "rsync" | "install" | "tar")))
-        .flat_map(|next| next.args())
+        .flat_map(stockade_shell::Command::args)
         .map(|word| of_path(&word.text))
         .max()
         .filter(|data| *data == Data::Sensitive)

@@ -8,7 +8,8 @@ use super::sensitive::{Data, of_path};
 use crate::hosts::host_of;
 
 /// Connections that carry bytes both ways.
-const SOCKETS: [&str; 42] = [
+const SOCKETS: [&str; 43] = [
+    "syscall.Socket",
     "socket.socket",
     "socket(",
     ".socket",
@@ -162,7 +163,11 @@ const BODIES: [&str; 34] = [
 ];
 
 /// A shell, or the means to run what the other side says.
-const SHELLS: [&str; 38] = [
+const SHELLS: [&str; 42] = [
+    "syscall.Exec",
+    "run(pipeline",
+    "run(`",
+    "readchomp(`",
     "/bin/sh",
     "/bin/bash",
     "/bin/zsh",

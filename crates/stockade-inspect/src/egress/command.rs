@@ -4,7 +4,7 @@ use stockade_shell::{Command, CommandId, RedirectOp, Script, Span, Stdin, Word, 
 
 use super::outflow::{Manner, Outflow};
 use super::sensitive::{Data, of_command, of_stdin, of_word};
-use super::{carriers, code, http, services, sockets};
+use super::{carriers, cloud, code, http, services, sockets};
 use crate::hosts::host_of;
 
 /// Everything that the script sends, with the span of the command that does.
@@ -96,7 +96,7 @@ fn of_program(script: &Script, id: CommandId, command: &Command, name: &str) -> 
         "git" => services::git(script, id, words),
         "gh" | "glab" => services::forge(script, id, words),
         "aws" | "gsutil" | "gcloud" | "az" | "rclone" | "restic" | "borg" | "s3cmd" | "mc"
-        | "ossutil" => services::cloud(script, id, words, name),
+        | "ossutil" => cloud::cloud(script, id, words, name),
         "deno" if words.first().is_some_and(|word| word.text == "eval") => {
             code::assess(&spoken(words))
         }

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod carriers;
+mod cloud;
 mod code;
 mod command;
 mod http;

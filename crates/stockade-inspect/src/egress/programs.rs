@@ -33,7 +33,8 @@ pub(super) fn quoted_commands(source: &str, base: usize, found: &mut Vec<(Range<
 }
 
 /// Marks of a connection in source text.
-pub(super) const CODE: [&str; 44] = [
+pub(super) const CODE: [&str; 45] = [
+    "syscall.Socket",
     "socket(",
     "socket.socket",
     "TCPSocket",

@@ -137,7 +137,32 @@ pub(super) fn of_word(script: &Script, word: &Word) -> Data {
         .map(|id| of_command(script, id))
         .max()
         .unwrap_or_default();
-    variables.max(output).max(Data::Literal)
+    variables
+        .max(output)
+        .max(of_file_text(script, word))
+        .max(Data::Literal)
+}
+
+/// `$(<file)`, which the parser reads as a constant: the command in it has no name.
+fn of_file_text(script: &Script, word: &Word) -> Data {
+    // Few scripts are longer, and every word would be compared with every command.
+    const MOST: usize = 64;
+    if script.commands.len() > MOST {
+        return Data::None;
+    }
+    script
+        .commands
+        .iter()
+        .filter(|inner| {
+            inner.place == stockade_shell::Place::Substitution
+                && inner.words.is_empty()
+                && word.span.start < inner.span.start
+                && inner.span.end < word.span.end
+        })
+        .flat_map(|inner| &inner.redirects)
+        .map(|redirect| of_path(&redirect.target.text))
+        .max()
+        .unwrap_or_default()
 }
 
 /// Judges what a command prints.
@@ -176,10 +201,9 @@ pub(super) fn of_command(script: &Script, id: CommandId) -> Data {
         | "mongodump" => Data::Sensitive,
         "xclip" | "xsel" | "pbpaste" | "wl-paste" | "tcpdump" | "script" | "arecord" | "scrot"
         | "redis-cli" | "mysql" | "psql" | "journalctl" | "dmesg" | "rsync" | "pigz" | "xz"
-        | "bzip2" | "zstd" | "uuencode" | "ldapsearch" | "lsblk" => Data::Local,
-        "cat" | "tar" | "zip" | "gzip" | "find" | "grep" | "head" | "tail" | "ls" | "dd"
-        | "cpio" | "sqlite3" | "7z" | "xxd" | "base64" | "openssl" | "git" | "docker"
-        | "kubectl" => Data::Local,
+        | "bzip2" | "zstd" | "uuencode" | "ldapsearch" | "lsblk" | "cat" | "tar" | "zip"
+        | "gzip" | "find" | "grep" | "head" | "tail" | "ls" | "dd" | "cpio" | "sqlite3" | "7z"
+        | "xxd" | "base64" | "openssl" | "git" | "docker" | "kubectl" => Data::Local,
         "echo" | "printf" | "true" | ":" => command
             .args()
             .iter()
