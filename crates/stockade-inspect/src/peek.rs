@@ -147,11 +147,44 @@ fn decode_digits(run: &[u8]) -> Option<(Encoding, Vec<u8>)> {
     if run.len() >= 24 && run.iter().all(u8::is_ascii_hexdigit) {
         return decode_hex(run.iter().copied()).map(|text| (Encoding::Hex, text));
     }
+    if is_wide(run) {
+        let text = narrow(&base64(run)?)?;
+        return is_readable(&text).then_some((Encoding::Base64, text));
+    }
     if !starts_readable(run) {
         return None;
     }
     let text = base64(run)?;
     is_readable(&text).then_some((Encoding::Base64, text))
+}
+
+/// True for base64 of UTF-16: every other byte is zero. `PowerShell` takes its programs so.
+fn is_wide(run: &[u8]) -> bool {
+    // Six bytes of text are eight digits, of which the zero bytes decide these.
+    matches!(
+        run,
+        [
+            _,
+            b'A' | b'Q' | b'g' | b'w',
+            b'A' | b'B',
+            _,
+            b'A',
+            _,
+            _,
+            b'A',
+            ..
+        ]
+    )
+}
+
+/// The ASCII text of UTF-16 that holds nothing else, little end first.
+fn narrow(wide: &[u8]) -> Option<Vec<u8>> {
+    wide.chunks_exact(2)
+        .map(|pair| match pair {
+            [byte, 0] => Some(*byte),
+            _ => None,
+        })
+        .collect()
 }
 
 /// A cheap look at the first twelve bytes, which settles hashes, identifiers and binary data.

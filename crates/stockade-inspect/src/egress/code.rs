@@ -8,7 +8,8 @@ use super::sensitive::{Data, of_path};
 use crate::hosts::host_of;
 
 /// Connections that carry bytes both ways.
-const SOCKETS: [&str; 30] = [
+const SOCKETS: [&str; 43] = [
+    "syscall.Socket",
     "socket.socket",
     "socket(",
     ".socket",
@@ -39,10 +40,22 @@ const SOCKETS: [&str; 30] = [
     "[socket ",
     "TCPClient",
     "ztcp ",
+    "Socket.tcp",
+    "using Sockets",
+    "socket_create",
+    "scapy",
+    "sockets.TCPClient",
+    "require(\"socket\")",
+    "gen_tcp",
+    "newSocket(",
+    "Network.Socket",
+    "socketpair",
+    "socket.connect",
+    "Socket(AddressFamily",
 ];
 
 /// Requests and uploads.
-const REQUESTS: [&str; 40] = [
+const REQUESTS: [&str; 66] = [
     "requests.post",
     "requests.put",
     "requests.get",
@@ -83,10 +96,36 @@ const REQUESTS: [&str; 40] = [
     "\").request(",
     "').get(",
     "\").get(",
+    "WebClient",
+    "HttpClient",
+    "iwr ",
+    "IWR ",
+    "IRM ",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "irm ",
+    "Start-BitsTransfer",
+    "Send-MailMessage",
+    "Resolve-DnsName",
+    "httr::",
+    "HTTP.post",
+    "HTTP.request",
+    "gethostbyname",
+    "getaddrinfo(",
+    "dns.lookup",
+    "dns.resolve",
+    "\"dns\").",
+    "'dns').",
+    "boto3",
+    "upload_file",
+    "http.post",
+    "ureq::",
+    "reqwest",
+    "URLSession",
 ];
 
 /// Requests that carry a body.
-const BODIES: [&str; 25] = [
+const BODIES: [&str; 34] = [
     "requests.post",
     "requests.put",
     "post(",
@@ -112,10 +151,23 @@ const BODIES: [&str; 25] = [
     ".print(",
     ".puts(",
     "fwrite",
+    "upload_file",
+    "put_object",
+    "print $s",
+    "puts $s",
+    ":send(",
+    "write(s",
+    "POST(",
+    "content=>",
+    "Send-MailMessage",
 ];
 
 /// A shell, or the means to run what the other side says.
-const SHELLS: [&str; 31] = [
+const SHELLS: [&str; 42] = [
+    "syscall.Exec",
+    "run(pipeline",
+    "run(`",
+    "readchomp(`",
     "/bin/sh",
     "/bin/bash",
     "/bin/zsh",
@@ -147,10 +199,17 @@ const SHELLS: [&str; 31] = [
     "Invoke-Expression",
     "exec $",
     "os.system",
+    "Command::new(",
+    "shell: true",
+    "shell:true",
+    "popen(",
+    "IEX",
+    "os:cmd",
+    "execProcess",
 ];
 
 /// Wiring the shell to the connection.
-const WIRING: [&str; 28] = [
+const WIRING: [&str; 31] = [
     "dup2",
     "Dup2",
     "fileno",
@@ -179,10 +238,13 @@ const WIRING: [&str; 28] = [
     "fdopen",
     ".Stdin",
     "gets $",
+    "from_raw_fd",
+    ":err]=>",
+    ":out,",
 ];
 
 /// Reading something worth sending.
-const READS: [&str; 21] = [
+const READS: [&str; 29] = [
     "open(",
     ".read(",
     "readFile",
@@ -204,15 +266,32 @@ const READS: [&str; 21] = [
     "check_output",
     "getpass",
     "clipboard",
+    "readLines",
+    "createReadStream",
+    "Get-Content",
+    "gc ",
+    "open /",
+    "read(\"/",
+    "getline",
+    "upload_file",
 ];
 
-const ENVIRONMENT: [&str; 6] = [
+const ENVIRONMENT: [&str; 15] = [
     "environ",
     "process.env",
     "ENV.to",
     "%ENV",
     "$_ENV",
     "getenv()",
+    ".hostname()",
+    "gethostname()",
+    "os.uname",
+    "platform.node",
+    "getpass.getuser",
+    "userInfo()",
+    "getlogin()",
+    "$env:COMPUTERNAME",
+    "$env:USERNAME",
 ];
 
 /// What a program does, if it sends something or opens a connection.
@@ -220,13 +299,31 @@ pub(super) fn assess(code: &str) -> Option<Outflow> {
     let any = |signs: &[&str]| signs.iter().any(|sign| code.contains(sign));
     let socket = any(&SOCKETS);
     let request = any(&REQUESTS);
+    // A terminal for a shell that came over the network without one.
+    if code.contains("pty.spawn") && code.len() < 200 && !socket {
+        return Some(Outflow {
+            rule: "egress.reverse-shell",
+            act: "a terminal for a remote shell",
+            hosts: Vec::new(),
+            data: Data::None,
+            manner: Manner::Tunnel,
+            wary: true,
+        });
+    }
+    if serves_files(code) {
+        return Some(super::services::serve());
+    }
     if !socket && !request {
         return None;
     }
     let hosts = hosts(code);
+    // A shell that polls: what is fetched is run, again and again.
+    let polls = request
+        && (any(&["iex ", "iex(", "IEX(", "Invoke-Expression"]))
+        && any(&["while", "for(;;)", "for (;;)"]);
     // awk has no shell to name: it pipes what it reads from the connection into a command.
     let awk = code.contains("/inet/") && code.matches("getline").count() >= 2;
-    if awk || socket && any(&SHELLS) && any(&WIRING) {
+    if awk || polls || socket && any(&SHELLS) && any(&WIRING) {
         return Some(Outflow {
             rule: "egress.reverse-shell",
             act: "a program",
@@ -244,12 +341,16 @@ pub(super) fn assess(code: &str) -> Option<Outflow> {
         Data::None
     };
     let named = quoted(code)
+        .chain(
+            code.split_whitespace()
+                .filter(|word| word.starts_with(['/', '~'])),
+        )
         .map(of_path)
         .filter(|data| *data == Data::Sensitive)
         .max()
         .unwrap_or_default();
     let data = read.max(named);
-    let sends = any(&BODIES) || (request && data >= Data::Environment);
+    let sends = any(&BODIES) || data >= Data::Environment;
     let manner = if sends { Manner::Send } else { Manner::Contact };
     if hosts.is_empty() && data < Data::Environment {
         return None;
@@ -264,6 +365,50 @@ pub(super) fn assess(code: &str) -> Option<Outflow> {
     })
 }
 
+/// Python's file server, started by a program and not bound to this machine.
+fn serves_files(code: &str) -> bool {
+    code.contains("SimpleHTTPRequestHandler")
+        && code.contains("serve_forever")
+        && !code.contains("127.0.0.1")
+        && !code.contains("localhost")
+}
+
+/// Commands that a program runs: strings given to a shell, and words given one by one.
+pub(super) fn spawned(code: &str) -> Vec<String> {
+    const RUNS: [&str; 13] = [
+        "system",
+        "popen",
+        "subprocess",
+        "exec",
+        "spawn",
+        "do shell script",
+        "qx",
+        "passthru",
+        "check_output",
+        "run(",
+        "Process",
+        "`",
+        "!",
+    ];
+    if !RUNS.iter().any(|run| code.contains(run)) {
+        return Vec::new();
+    }
+    let strings: Vec<&str> = quoted(code).take(64).collect();
+    let mut commands: Vec<String> = strings
+        .iter()
+        .filter(|text| text.trim().contains(' '))
+        .map(|text| {
+            // An editor's commands for the shell begin with `!`.
+            let text = text.split_once('!').map_or(*text, |(_, command)| command);
+            text.replace("\\@", "@")
+        })
+        .collect();
+    if strings.len() > 2 {
+        commands.push(strings.join(" "));
+    }
+    commands
+}
+
 /// The strings in a program.
 fn quoted(code: &str) -> impl Iterator<Item = &str> {
     code.split(['"', '\'', '`'])
@@ -275,7 +420,10 @@ fn quoted(code: &str) -> impl Iterator<Item = &str> {
 /// Hosts that stand in strings, as URLs or alone.
 fn hosts(code: &str) -> Vec<String> {
     let mut hosts: Vec<String> = quoted(code)
-        .chain(code.split_whitespace().filter(|word| word.contains("://")))
+        .chain(
+            code.split_whitespace()
+                .filter(|word| word.contains("://") || word.parse::<std::net::IpAddr>().is_ok()),
+        )
         .filter_map(|text| {
             let text = text.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '[');
             if text.contains("://") {
@@ -298,7 +446,7 @@ fn hosts(code: &str) -> Vec<String> {
     hosts
 }
 
-fn is_file_name(text: &str) -> bool {
+pub(super) fn is_file_name(text: &str) -> bool {
     const ENDINGS: [&str; 16] = [
         "txt", "py", "js", "json", "md", "html", "css", "sh", "rs", "go", "log", "zip", "gz",
         "png", "java", "path",

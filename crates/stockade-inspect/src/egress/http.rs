@@ -183,8 +183,12 @@ pub(super) fn httpie(script: &Script, id: CommandId, words: &[Word]) -> Option<O
 }
 
 /// Browsers and openers: only what stands in the URL can leave.
-pub(super) fn browser(script: &Script, words: &[Word]) -> Option<Outflow> {
+pub(super) fn browser(script: &Script, id: CommandId, words: &[Word]) -> Option<Outflow> {
     let mut request = Request::default();
+    // lynx posts what it reads.
+    if words.iter().any(|word| word.text == "-post_data") {
+        request.send(of_stdin(script, id));
+    }
     for word in words.iter().filter(|word| word.text.contains("://")) {
         request.url(script, word);
     }

@@ -6,6 +6,8 @@
 //! fetched at run time, or a program that computes its target, is not seen.
 
 mod arguments;
+mod carriers;
+mod cloud;
 mod code;
 mod command;
 mod http;
@@ -51,6 +53,9 @@ const ALL: [&str; PROGRAMS_END + SHELLS.len() + links::LITERALS.len()] = {
 const PROGRAMS_END: usize = LITERALS.len() + CODE.len();
 const SHELLS_END: usize = PROGRAMS_END + SHELLS.len();
 
+/// How many commands of one line are read on their own.
+const TAILS: usize = 4;
+
 static TRIGGERS: Triggers<{ ALL.len() }> = Triggers::new(&ALL);
 
 /// Everything in the view that carries data out.
@@ -58,7 +63,7 @@ pub(crate) fn scan(view: &View<'_>, allowed: &HostList) -> Vec<Finding> {
     let text = view.text();
     let mut found: Vec<(Range<usize>, Outflow)> = Vec::new();
     let mut code_done = 0;
-    let (mut passage_done, mut tail_done) = (0, 0);
+    let (mut passage_done, mut tail_done, mut tails) = (0, 0, 0);
     TRIGGERS.scan(text, |at, literal| {
         if literal >= SHELLS_END {
             links::at(text, at, allowed, &mut found);
@@ -66,7 +71,7 @@ pub(crate) fn scan(view: &View<'_>, allowed: &HostList) -> Vec<Finding> {
             programs::raw_shell(text, at, literal - PROGRAMS_END, &mut found);
         } else if literal >= LITERALS.len() {
             programs::code_passage(text, at, &mut code_done, &mut found);
-        } else if at >= tail_done
+        } else if (at >= tail_done || tails < TAILS)
             && places::is_worth(text, at, literal)
             && places::is_command_position(text, at)
         {
@@ -83,7 +88,9 @@ pub(crate) fn scan(view: &View<'_>, allowed: &HostList) -> Vec<Finding> {
                 .any(|(range, _)| range.contains(&at))
             {
                 let tail = places::tail(text, at);
-                tail_done = tail.end;
+                // The tails of one line are few, so that a long line is not read over and over.
+                tails = if at >= tail_done { 1 } else { tails + 1 };
+                tail_done = tail_done.max(tail.end);
                 read(text, tail, &mut found);
             }
         }

@@ -18,12 +18,14 @@ enum Need {
     Program,
     /// A connection in awk.
     Inet,
+    /// A URL, an address or a socket.
+    Net,
     /// A URL.
     Url,
 }
 
 /// Names of programs and marks of connections that make a passage worth reading.
-const COMMANDS: [(&str, Need); 104] = [
+const COMMANDS: [(&str, Need); 212] = [
     ("--rsh-command", Need::Nothing),
     ("/dev/tcp/", Need::Nothing),
     ("/dev/udp/", Need::Nothing),
@@ -128,6 +130,114 @@ const COMMANDS: [(&str, Need); 104] = [
     ("wormhole send", Need::Nothing),
     ("xterm -", Need::Nothing),
     ("ztcp ", Need::Nothing),
+    ("--data", Need::Url),
+    ("msfconsole", Need::Nothing),
+    ("ptunnel", Need::Nothing),
+    ("sshuttle", Need::Nothing),
+    ("rlogin ", Need::Nothing),
+    ("script -", Need::Nothing),
+    ("-T /", Need::Url),
+    ("-T ~", Need::Url),
+    ("=@/", Need::Url),
+    ("=@~", Need::Url),
+    ("=@.", Need::Url),
+    ("=@$", Need::Url),
+    ("--upload-file", Need::Url),
+    ("--post-file", Need::Url),
+    ("--post-data", Need::Url),
+    ("-d @", Need::Url),
+    ("amqp-publish", Need::Nothing),
+    ("azcopy ", Need::Nothing),
+    ("autossh", Need::Nothing),
+    ("b2 upload", Need::Nothing),
+    ("bbcp ", Need::Nothing),
+    ("bcp ", Need::Url),
+    ("cadaver", Need::Nothing),
+    ("certreq", Need::Url),
+    ("consul kv", Need::Nothing),
+    ("crystal ", Need::Net),
+    ("dbxcli", Need::Nothing),
+    ("devtunnel", Need::Nothing),
+    ("doctl ", Need::Nothing),
+    ("dropbox_uploader", Need::Nothing),
+    ("elinks", Need::Url),
+    ("emacs ", Need::Net),
+    ("erl -", Need::Net),
+    ("elixir ", Need::Net),
+    ("etcdctl", Need::Nothing),
+    ("expect ", Need::Net),
+    ("ffsend", Need::Nothing),
+    ("gdb ", Need::Net),
+    ("gdrive ", Need::Nothing),
+    ("git -", Need::Nothing),
+    ("git config", Need::Url),
+    ("glab ", Need::Nothing),
+    ("groovy ", Need::Net),
+    ("grpcurl", Need::Nothing),
+    ("hg push", Need::Nothing),
+    ("hping3", Need::Nothing),
+    ("http-server", Need::Nothing),
+    ("huggingface-cli", Need::Nothing),
+    ("ipfs add", Need::Nothing),
+    ("irb ", Need::Net),
+    ("jjs ", Need::Net),
+    ("jshell ", Need::Net),
+    ("julia ", Need::Net),
+    ("kafkacat", Need::Nothing),
+    ("kcat ", Need::Nothing),
+    ("keybase ", Need::Nothing),
+    ("ldapadd", Need::Nothing),
+    ("ldapmodify", Need::Nothing),
+    ("ligolo", Need::Nothing),
+    ("linode-cli", Need::Nothing),
+    ("logger -", Need::Nothing),
+    ("magic-wormhole", Need::Nothing),
+    ("mc cp", Need::Nothing),
+    ("mc mirror", Need::Nothing),
+    ("mega-put", Need::Nothing),
+    ("megaput", Need::Nothing),
+    ("mosquitto_pub", Need::Nothing),
+    ("mount -t", Need::Nothing),
+    ("msfvenom", Need::Nothing),
+    ("nats pub", Need::Nothing),
+    ("ncftpput", Need::Nothing),
+    ("nmap ", Need::Net),
+    ("nping ", Need::Nothing),
+    ("npx ", Need::Nothing),
+    ("osascript", Need::Url),
+    ("pwncat", Need::Nothing),
+    ("rcat ", Need::Nothing),
+    ("rcp ", Need::Nothing),
+    ("redis-cli", Need::Nothing),
+    ("resolvectl", Need::Inserted),
+    ("Rscript", Need::Net),
+    ("rustcat", Need::Nothing),
+    ("ruby -run", Need::Nothing),
+    ("rvim ", Need::Net),
+    ("scala ", Need::Net),
+    ("sendemail", Need::Address),
+    ("sensible-browser", Need::Url),
+    ("skopeo ", Need::Nothing),
+    ("snmpset", Need::Nothing),
+    ("start ", Need::Url),
+    ("svn import", Need::Nothing),
+    ("swift upload", Need::Nothing),
+    ("syncthing", Need::Nothing),
+    ("tailscale", Need::Nothing),
+    ("tclsh", Need::Net),
+    ("telegram-", Need::Nothing),
+    ("twistd", Need::Nothing),
+    ("updog", Need::Nothing),
+    ("vim ", Need::Net),
+    ("w3m ", Need::Url),
+    ("websocat", Need::Nothing),
+    ("wput ", Need::Nothing),
+    ("wrangler ", Need::Nothing),
+    ("wscat", Need::Nothing),
+    ("www-browser", Need::Url),
+    ("zrok ", Need::Nothing),
+    ("psql ", Need::Inserted),
+    ("mysql ", Need::Inserted),
 ];
 
 pub(super) const LITERALS: [&str; COMMANDS.len()] = {
@@ -156,20 +266,45 @@ pub(super) fn is_worth(text: &[u8], at: usize, command: usize) -> bool {
         Need::Inserted => {
             has(b"$")
                 || has(b"`")
+                || has(b" {}.")
+                || has(b" %.")
                 || line
                     .split(|byte| matches!(byte, b' ' | b'.'))
                     .any(|label| label.len() >= 20)
         }
-        Need::Program => has(b" -") || has(b"<<") || has(b" eval "),
+        Need::Program => has(b" -") || has(b"<<") || has(b" eval ") || is_piped_into(text, at),
         Need::Inet => has(b"/inet/") || memchr::memmem::find(rest, b"/inet/").is_some(),
+        Need::Net => has(b"://") || has(b"ocket") || holds_address(line),
         Need::Url => has(b"://") || has(b" POST ") || has(b" PUT "),
     }
+}
+
+/// True for `… | python3`: the program stands before.
+fn is_piped_into(text: &[u8], at: usize) -> bool {
+    text.get(at.saturating_sub(16)..at)
+        .unwrap_or_default()
+        .trim_ascii_end()
+        .ends_with(b"|")
+}
+
+/// True if the line holds something like `203.0.113.4`.
+fn holds_address(line: &[u8]) -> bool {
+    memchr::memchr_iter(b'.', line)
+        .filter(|at| {
+            let digit = |at: Option<usize>| {
+                at.and_then(|at| line.get(at))
+                    .is_some_and(u8::is_ascii_digit)
+            };
+            digit(at.checked_sub(1)) && digit(at.checked_add(1))
+        })
+        .nth(2)
+        .is_some()
 }
 
 /// True where a shell would take a word as a command, or prose quotes one.
 pub(super) fn is_command_position(text: &[u8], at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
-    if matches!(text.get(at), Some(b'/' | b'-')) {
+    if matches!(text.get(at), Some(b'/' | b'-' | b'=')) {
         return true;
     }
     let Some(last) = before.last() else {
@@ -208,6 +343,7 @@ pub(super) fn is_command_position(text: &[u8], at: usize) -> bool {
                 .unwrap_or_default();
             WRAPPERS.contains(&wrapper)
                 || next.starts_with(b"-")
+                || next.starts_with(b"+")
                 || next.starts_with(b"http")
                 || next.starts_with(b"'http")
                 || next.starts_with(b"\"http")
@@ -291,11 +427,31 @@ pub(super) fn tail(text: &[u8], at: usize) -> Range<usize> {
     }
     let end = end.min(at + LONGEST / 4);
     // Of a command quoted in prose, only what is quoted.
-    let quote = at
-        .checked_sub(1)
-        .and_then(|before| text.get(before))
-        .filter(|byte| matches!(byte, b'`' | b'"' | b'\''));
+    let quote = open_quote(text, at);
     let closed =
-        quote.and_then(|quote| memchr::memchr(*quote, text.get(at..end).unwrap_or_default()));
+        quote.and_then(|quote| memchr::memchr(quote, text.get(at..end).unwrap_or_default()));
     at..closed.map_or(end, |closed| at + closed)
+}
+
+/// The quote that is open before `at`, looked for in the same line only.
+fn open_quote(text: &[u8], at: usize) -> Option<u8> {
+    let near = text.get(at.saturating_sub(200)..at).unwrap_or_default();
+    let line = near
+        .rsplit(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    if let Some(quote @ (b'`' | b'"' | b'\'')) = line.last() {
+        return Some(*quote);
+    }
+    let mut open = None;
+    for byte in line {
+        match open {
+            None if matches!(byte, b'`' | b'"') => open = Some(*byte),
+            // An apostrophe inside a word is none.
+            None if *byte == b'\'' => open = Some(*byte),
+            Some(quote) if quote == *byte => open = None,
+            _ => {}
+        }
+    }
+    open
 }

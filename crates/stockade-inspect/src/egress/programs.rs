@@ -33,7 +33,8 @@ pub(super) fn quoted_commands(source: &str, base: usize, found: &mut Vec<(Range<
 }
 
 /// Marks of a connection in source text.
-pub(super) const CODE: [&str; 30] = [
+pub(super) const CODE: [&str; 45] = [
+    "syscall.Socket",
     "socket(",
     "socket.socket",
     "TCPSocket",
@@ -64,6 +65,20 @@ pub(super) const CODE: [&str; 30] = [
     "system($_",
     "exec($_",
     "eval($_",
+    "gen_tcp",
+    "dav_methods",
+    "autoindex on",
+    "$_GET[",
+    "$_POST[",
+    "$_REQUEST[",
+    "getRuntime().exec",
+    "iex(",
+    "iwr -",
+    "irm -",
+    "iwr http",
+    "irm http",
+    "Start-BitsTransfer",
+    "require(\"socket\")",
 ];
 
 /// Source text that hands over a shell or uploads, outside of any command.
@@ -93,6 +108,15 @@ pub(super) fn code_passage(
         found.push((at..(at + 120).min(text.len()), outflow));
         return;
     }
+    if is_open_server(&passage) {
+        found.push((at..(at + 120).min(text.len()), super::services::serve()));
+        return;
+    }
+    let line = statement(&passage, at - start);
+    if let Some(outflow) = code::assess(line).filter(|sent| is_cmdlet(line, sent)) {
+        found.push((at..(at + line.len().max(1)).min(text.len()), outflow));
+        return;
+    }
     if is_compact(&passage)
         && let Some(outflow) = code::assess(&passage)
         && outflow.manner == Manner::Shell
@@ -117,14 +141,85 @@ fn is_web_shell(passage: &str) -> bool {
         passage.match_indices(run).take(64).any(|(at, _)| {
             let argument = passage.get(at + run.len()..).unwrap_or_default();
             let argument = argument.trim_start().trim_start_matches(['@', '"']);
-            FIELDS.iter().any(|field| argument.starts_with(field))
+            FIELDS.iter().any(|field| argument.starts_with(field)) || is_field(passage, argument)
         })
     });
+    let quoted = ["`$_GET", "`$_POST", "`$_REQUEST"]
+        .iter()
+        .any(|run| passage.contains(run));
+    let java = passage
+        .split("getRuntime().exec(")
+        .skip(1)
+        .any(|rest| rest.trim_start().starts_with("request.getParameter("));
     let tried = ["shell_exec", "passthru", "proc_open", "popen", "exec("]
         .iter()
         .filter(|name| passage.contains(**name))
         .count();
-    direct || tried >= 4 && passage.contains("function_exists")
+    direct || quoted || java || tried >= 4 && passage.contains("function_exists")
+}
+
+/// True if an argument is a variable that a request's field was given to, right before.
+fn is_field(passage: &str, argument: &str) -> bool {
+    let Some(name) = argument.strip_prefix('$') else {
+        return false;
+    };
+    let end = name
+        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .unwrap_or(name.len());
+    let Some(variable) = argument.get(..=end).filter(|_| end > 0) else {
+        return false;
+    };
+    passage.split(variable).skip(1).take(16).any(|after| {
+        let value = after.trim_start().strip_prefix('=').unwrap_or_default();
+        let value = value.trim_start().trim_start_matches(['(', '@']);
+        ["$_GET[", "$_POST[", "$_REQUEST["]
+            .iter()
+            .any(|field| value.starts_with(field))
+    })
+}
+
+/// The line of a passage around a place.
+fn statement(passage: &str, at: usize) -> &str {
+    const LONGEST: usize = 600;
+    // Text that is no UTF-8 shifts the place: then there is none.
+    let Some((before, after)) = passage.split_at_checked(at) else {
+        return "";
+    };
+    let start = before.rfind('\n').map_or(0, |line| line + 1);
+    let end = at + after.find('\n').unwrap_or(after.len());
+    passage
+        .get(start..end)
+        .filter(|line| line.len() <= LONGEST)
+        .unwrap_or_default()
+}
+
+/// True for a line of `PowerShell` that sends, or that runs what it fetches over and over.
+fn is_cmdlet(line: &str, sent: &Outflow) -> bool {
+    let lower = line.to_ascii_lowercase();
+    let has = |signs: &[&str]| signs.iter().any(|sign| lower.contains(sign));
+    let fetches = has(&[
+        "invoke-webrequest",
+        "invoke-restmethod",
+        "iwr ",
+        "irm ",
+        "webclient",
+    ]);
+    let runs = has(&["iex", "invoke-expression"]);
+    let sends = has(&[
+        "-infile",
+        "-body",
+        ".uploadfile(",
+        ".uploadstring(",
+        "-method post",
+    ]);
+    fetches && !sent.hosts.is_empty() && (sends && sent.manner == Manner::Send || runs)
+}
+
+/// A web server's settings that give the whole machine away, to read or to write.
+fn is_open_server(passage: &str) -> bool {
+    passage.contains("root /;")
+        && passage.contains("listen")
+        && (passage.contains("autoindex on") || passage.contains("dav_methods"))
 }
 
 /// Idioms of handing over a shell that no quoting can hide: `bash -i >& /dev/tcp/…`, `nc -e`.
@@ -163,7 +258,7 @@ pub(super) fn raw_shell(
 }
 
 /// What begins such an idiom.
-pub(super) const SHELLS: [&str; 8] = [
+pub(super) const SHELLS: [&str; 11] = [
     "/dev/tcp/",
     "/dev/udp/",
     "nc -e ",
@@ -172,6 +267,9 @@ pub(super) const SHELLS: [&str; 8] = [
     "netcat -e ",
     "nc.traditional -e",
     "nc -ne ",
+    "nc.exe -e ",
+    "nc64.exe -e ",
+    "ncat.exe -e ",
 ];
 
 /// Libraries and tests mention sockets and shells too, but far apart and among other code.
@@ -198,6 +296,11 @@ fn is_compact(passage: &str) -> bool {
         "GetStream",
         "exec $",
         ">&SOCK",
+        ".stdin.write",
+        "p.stdin",
+        "gets_to_end",
+        "from_raw_fd",
+        "os:cmd",
     ]
     .iter()
     .any(|sign| passage.contains(sign))

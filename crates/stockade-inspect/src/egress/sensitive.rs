@@ -104,7 +104,12 @@ pub(super) fn of_path(path: &str) -> Data {
     let public = lower.strip_suffix(".pub").is_some();
     if sensitive && !public && !lower.contains(".env.example") {
         Data::Sensitive
-    } else if lower == "/proc/self/environ" || lower.starts_with("/proc/") || lower == "/etc/hosts"
+    } else if lower == "/proc/self/environ"
+        || lower.starts_with("/proc/")
+        || matches!(
+            lower.as_str(),
+            "/etc/hosts" | "/etc/hostname" | "/etc/machine-id" | "/etc/group" | "/etc/resolv.conf"
+        )
     {
         Data::Environment
     } else {
@@ -132,7 +137,32 @@ pub(super) fn of_word(script: &Script, word: &Word) -> Data {
         .map(|id| of_command(script, id))
         .max()
         .unwrap_or_default();
-    variables.max(output).max(Data::Literal)
+    variables
+        .max(output)
+        .max(of_file_text(script, word))
+        .max(Data::Literal)
+}
+
+/// `$(<file)`, which the parser reads as a constant: the command in it has no name.
+fn of_file_text(script: &Script, word: &Word) -> Data {
+    // Few scripts are longer, and every word would be compared with every command.
+    const MOST: usize = 64;
+    if script.commands.len() > MOST {
+        return Data::None;
+    }
+    script
+        .commands
+        .iter()
+        .filter(|inner| {
+            inner.place == stockade_shell::Place::Substitution
+                && inner.words.is_empty()
+                && word.span.start < inner.span.start
+                && inner.span.end < word.span.end
+        })
+        .flat_map(|inner| &inner.redirects)
+        .map(|redirect| of_path(&redirect.target.text))
+        .max()
+        .unwrap_or_default()
 }
 
 /// Judges what a command prints.
@@ -154,14 +184,26 @@ pub(super) fn of_command(script: &Script, id: CommandId) -> Data {
         .max()
         .unwrap_or_default();
     let own = match command.name().unwrap_or_default() {
+        // `uname -m` names a platform, as downloads do; `uname -a` this machine.
+        "uname"
+            if command.args().iter().all(|word| {
+                let letters = word.text.trim_start_matches('-');
+                letters.chars().all(|c| "srmpioov".contains(c))
+                    || matches!(letters, "machine" | "kernel-name" | "operating-system")
+            }) =>
+        {
+            Data::Literal
+        }
         "env" | "printenv" | "set" | "export" | "history" | "declare" | "whoami" | "id"
         | "uname" | "hostname" | "ifconfig" | "ip" | "ps" | "netstat" | "lsof" | "crontab"
         | "last" | "w" => Data::Environment,
         "security" | "pass" | "gpg" | "secret-tool" | "op" | "vault" | "mysqldump" | "pg_dump"
         | "mongodump" => Data::Sensitive,
-        "cat" | "tar" | "zip" | "gzip" | "find" | "grep" | "head" | "tail" | "ls" | "dd"
-        | "cpio" | "sqlite3" | "7z" | "xxd" | "base64" | "openssl" | "git" | "docker"
-        | "kubectl" => Data::Local,
+        "xclip" | "xsel" | "pbpaste" | "wl-paste" | "tcpdump" | "script" | "arecord" | "scrot"
+        | "redis-cli" | "mysql" | "psql" | "journalctl" | "dmesg" | "rsync" | "pigz" | "xz"
+        | "bzip2" | "zstd" | "uuencode" | "ldapsearch" | "lsblk" | "cat" | "tar" | "zip"
+        | "gzip" | "find" | "grep" | "head" | "tail" | "ls" | "dd" | "cpio" | "sqlite3" | "7z"
+        | "xxd" | "base64" | "openssl" | "git" | "docker" | "kubectl" => Data::Local,
         "echo" | "printf" | "true" | ":" => command
             .args()
             .iter()

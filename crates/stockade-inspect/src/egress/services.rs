@@ -1,4 +1,4 @@
-//! Clouds, forges, registries, mail, names, tunnels.
+//! Forges, registries, mail, names, tunnels.
 
 use stockade_shell::{CommandId, Script, Word};
 
@@ -18,137 +18,16 @@ fn operands<'a>(words: &'a [Word], short: &str, long: &[&str]) -> Vec<&'a Word> 
         .collect()
 }
 
-fn has(words: &[Word], text: &str) -> bool {
+pub(super) fn has(words: &[Word], text: &str) -> bool {
     words.iter().any(|word| word.text == text)
 }
 
-/// `aws s3 cp`, `gsutil cp`, `gcloud storage cp`, `az storage blob upload`, rclone, restic.
-pub(super) fn cloud(script: &Script, id: CommandId, words: &[Word], name: &str) -> Option<Outflow> {
-    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-    let is_remote = |text: &str| {
-        ["s3://", "gs://", "az://", "b2://", "oss://"]
-            .iter()
-            .any(|scheme| text.starts_with(scheme))
-    };
-    let (sources, remote): (Vec<&str>, bool) = match (name, texts.as_slice()) {
-        ("aws", ["s3", "cp" | "mv" | "sync", source, target, ..])
-        | ("gcloud", ["storage", "cp" | "mv" | "rsync", source, target, ..]) => {
-            (vec![source], is_remote(target) && !is_remote(source))
-        }
-        ("gsutil" | "s3cmd" | "mc" | "ossutil", rest) => {
-            let plain: Vec<&str> = rest
-                .iter()
-                .copied()
-                .filter(|text| !text.starts_with('-'))
-                .collect();
-            match plain.as_slice() {
-                ["cp" | "mv" | "rsync" | "sync" | "put", source, .., target] => {
-                    (vec![*source], is_remote(target) && !is_remote(source))
-                }
-                _ => (Vec::new(), false),
-            }
-        }
-        ("aws", ["s3api", "put-object", rest @ ..]) => {
-            (after(rest, "--body").into_iter().collect(), true)
-        }
-        (
-            "az",
-            [
-                "storage",
-                "blob" | "file",
-                "upload" | "upload-batch",
-                rest @ ..,
-            ],
-        ) => (
-            after(rest, "--file")
-                .or_else(|| after(rest, "-f"))
-                .into_iter()
-                .collect(),
-            true,
-        ),
-        ("rclone", [.., source, target])
-            if ["copy", "sync", "move", "copyto", "moveto"]
-                .iter()
-                .any(|verb| has(words, verb)) =>
-        {
-            (vec![source], target.contains(':') && !source.contains(':'))
-        }
-        ("restic" | "borg", rest) if rest.contains(&"backup") || rest.contains(&"create") => {
-            return backup(rest);
-        }
-        _ => return None,
-    };
-    if !remote {
-        return None;
-    }
-    let data = sources
+/// The word after an option.
+pub(super) fn after_word<'a>(words: &'a [Word], flag: &str) -> Option<&'a Word> {
+    words
         .iter()
-        .map(|path| {
-            if *path == "-" {
-                of_stdin(script, id)
-            } else {
-                of_path(path)
-            }
-        })
-        .max()
-        .unwrap_or(Data::Local);
-    // For everyone to read.
-    let public = words.iter().any(|word| word.text.contains("public-read"));
-    // Where a bucket belongs can't be told from its name, so what is sent decides.
-    let data = if data == Data::Local && !public {
-        Data::Literal
-    } else {
-        data
-    };
-    Some(Outflow {
-        rule: "egress.cloud",
-        act: "a cloud client",
-        hosts: Vec::new(),
-        data,
-        manner: if public {
-            Manner::Send
-        } else {
-            Manner::Publish
-        },
-        wary: public,
-    })
-}
-
-/// A backup into a repository on another host.
-fn backup(words: &[&str]) -> Option<Outflow> {
-    let repository = words.iter().find(|text| {
-        text.contains("://")
-            || text.starts_with("rest:")
-            || text.starts_with("sftp:")
-            || (text.contains('@') && text.contains(':'))
-    })?;
-    let repository = repository
-        .trim_start_matches("rest:")
-        .trim_start_matches("sftp:");
-    let host = super::sockets::remote_host(repository)
-        .filter(|_| !repository.contains("://"))
-        .or_else(|| host_of(repository))?;
-    let data = words
-        .iter()
-        .rev()
-        .find(|text| !text.starts_with('-'))
-        .map_or(Data::Local, |path| of_path(path));
-    Some(Outflow {
-        rule: "egress.backup",
-        act: "a backup",
-        hosts: vec![host],
-        data,
-        manner: Manner::Send,
-        wary: false,
-    })
-}
-
-fn after<'a>(texts: &[&'a str], flag: &str) -> Option<&'a str> {
-    texts
-        .iter()
-        .position(|text| *text == flag)
-        .and_then(|at| texts.get(at + 1))
-        .copied()
+        .position(|word| word.text == flag)
+        .and_then(|at| words.get(at + 1))
 }
 
 /// `git push URL`, and a push to a remote that the same script adds.
@@ -158,7 +37,7 @@ pub(super) fn git(script: &Script, id: CommandId, words: &[Word]) -> Option<Outf
     let (verb, rest) = texts.split_first()?;
     let host = match (*verb, rest) {
         ("push", rest) => {
-            let target = *rest.first()?;
+            let target = *rest.first().unwrap_or(&"origin");
             if is_repository_url(target) {
                 Some(target.to_owned())
             } else {
@@ -198,6 +77,14 @@ fn added_remote(script: &Script, id: CommandId, name: &str) -> Option<String> {
             ["git", "remote", "add" | "set-url", .., remote, url] if *remote == name => {
                 Some((*url).to_owned())
             }
+            ["git", "config", .., key, url]
+                if key
+                    .strip_prefix("remote.")
+                    .and_then(|key| key.strip_suffix("url"))
+                    .is_some_and(|key| key.split('.').next() == Some(name)) =>
+            {
+                Some((*url).to_owned())
+            }
             _ => None,
         }
     })
@@ -207,9 +94,11 @@ fn added_remote(script: &Script, id: CommandId, name: &str) -> Option<String> {
 pub(super) fn forge(script: &Script, id: CommandId, words: &[Word]) -> Option<Outflow> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let (rule, files, public) = match texts.as_slice() {
-        ["gist", "create" | "edit", rest @ ..] => ("egress.gist", rest, true),
+        ["gist" | "snippet", "create" | "edit", rest @ ..] => ("egress.gist", rest, true),
         ["release", "upload", rest @ ..] => ("egress.release", rest, false),
-        ["issue" | "pr", "create" | "comment", rest @ ..] => ("egress.forge", rest, false),
+        ["api", rest @ ..] | ["issue" | "pr", "create" | "comment", rest @ ..] => {
+            ("egress.forge", rest, false)
+        }
         _ => return None,
     };
     let named = words
@@ -369,7 +258,13 @@ pub(super) fn names(script: &Script, words: &[Word]) -> Option<Outflow> {
         // `$(…).host`: a lookup of `hostname` alone sends no one anything.
         let suffix = word.text.rsplit(['$', ')', '}']).next().unwrap_or_default();
         let labelled = suffix.contains('.') && suffix.trim_matches('.').contains('.');
-        if (labelled && (inserted > Data::None || variables)) || encoded_label(&word.text) {
+        // What xargs puts in.
+        let filled = ["{}.", "%.", "@."]
+            .iter()
+            .any(|hole| word.text.starts_with(hole))
+            && labelled;
+        if (labelled && (inserted > Data::None || variables)) || filled || encoded_label(&word.text)
+        {
             data = data.max(inserted).max(Data::Local);
             hosts.extend(host_of(
                 suffix
@@ -431,6 +326,19 @@ pub(super) const fn serve() -> Outflow {
     }
 }
 
+/// Packages that are fetched and run: `npx localtunnel`, `npx http-server /`.
+pub(super) fn fetched(words: &[Word]) -> Option<Outflow> {
+    let at = words.iter().position(|word| !word.text.starts_with('-'))?;
+    let (name, rest) = (words.get(at)?.text.as_str(), words.get(at + 1..)?);
+    match name {
+        "localtunnel" | "lt" => tunnel(rest, name),
+        "http-server" | "serve" if rest.iter().any(|word| word.text.starts_with(['/', '~'])) => {
+            Some(serve())
+        }
+        _ => None,
+    }
+}
+
 /// Tunnels that open this machine to the outside.
 pub(super) fn tunnel(words: &[Word], name: &str) -> Option<Outflow> {
     let opens = match name {
@@ -443,12 +351,19 @@ pub(super) fn tunnel(words: &[Word], name: &str) -> Option<Outflow> {
             .iter()
             .any(|word| word.text.starts_with("--port") || word.text == "-p"),
         "bore" => has(words, "local"),
-        "frpc" | "gost" | "iodine" | "dnscat" | "dnscat2" => !words.is_empty(),
+        "tailscale" => has(words, "funnel") && !has(words, "status"),
+        "devtunnel" => has(words, "host"),
+        "zrok" => has(words, "share"),
+        "frpc" | "gost" | "iodine" | "dnscat" | "dnscat2" | "ligolo-agent" | "ptunnel"
+        | "ptunnel-ng" => !words.is_empty(),
+        "sshuttle" => has(words, "-r"),
         _ => false,
     };
+    let named = after_word(words, "--to").or_else(|| after_word(words, "--server"));
     let hosts: Vec<String> = words
         .iter()
         .filter(|word| word.text.contains(':') && !word.text.starts_with("R:"))
+        .chain(named)
         .filter_map(|word| host_of(&word.text))
         .filter(|host| standing(host) == Standing::Unknown)
         .collect();

@@ -1,6 +1,6 @@
 //! Raw connections and remote shells: nc, socat, telnet, openssl, ssh, scp, sftp, rsync.
 
-use stockade_shell::{CommandId, RedirectOp, Script, Word, is_shell};
+use stockade_shell::{CommandId, RedirectOp, Script, Stdin, Word, is_shell};
 
 use super::arguments::{Argument, read};
 use super::outflow::{Manner, Outflow};
@@ -9,7 +9,7 @@ use crate::hosts::host_of;
 
 pub(super) fn netcat(script: &Script, id: CommandId, words: &[Word]) -> Option<Outflow> {
     let mut operands = Vec::new();
-    let (mut shell, mut listens, mut scans) = (false, false, false);
+    let (mut shell, mut listens, mut scans, mut verbose) = (false, false, false, false);
     for argument in read(
         words,
         "ecgGiIkmMopPqsTVwWxX",
@@ -28,8 +28,9 @@ pub(super) fn netcat(script: &Script, id: CommandId, words: &[Word]) -> Option<O
             // `-k` takes no value in most versions, but then none follows that matters.
             Argument::Option {
                 name: "e" | "c" | "exec" | "sh-exec" | "lua-exec",
-                ..
+                value: Some(_),
             } => shell = true,
+            Argument::Option { name: "v", .. } => verbose = true,
             Argument::Option {
                 name: "l" | "listen",
                 ..
@@ -48,7 +49,12 @@ pub(super) fn netcat(script: &Script, id: CommandId, words: &[Word]) -> Option<O
     let data = of_stdin(script, id);
     let manner = match () {
         () if shell => Manner::Shell,
-        () if scans || hosts.is_empty() => return None,
+        () if scans => return None,
+        // The other end of a remote shell, or a file for whoever comes.
+        () if listens && (verbose && hosts.is_empty() || data >= Data::Environment) => {
+            Manner::Tunnel
+        }
+        () if hosts.is_empty() => return None,
         () if data > Data::None => Manner::Send,
         () if listens => return None,
         () => Manner::Contact,
@@ -70,6 +76,8 @@ pub(super) fn netcat(script: &Script, id: CommandId, words: &[Word]) -> Option<O
 pub(super) fn socat(script: &Script, id: CommandId, words: &[Word]) -> Option<Outflow> {
     let mut hosts = Vec::new();
     let (mut shell, mut net, mut data) = (beside_a_shell(script, id), false, Data::None);
+    // The terminal of whoever waits for a shell to call back.
+    let waits = words.iter().any(|word| word.text.contains("raw,echo=0"));
     for word in words
         .iter()
         .filter(|word| !word.text.starts_with('-') || word.text == "-")
@@ -83,6 +91,7 @@ pub(super) fn socat(script: &Script, id: CommandId, words: &[Word]) -> Option<Ou
                 net = true;
                 hosts.extend(host_of(rest));
             }
+            "tcp-l" | "udp-l" | "tcp4-l" | "openssl-l" => net = true,
             kind if kind.contains("listen") => net = true,
             "exec" | "system" | "shell" => shell = true,
             "file" | "open" | "gopen" if !rest.contains("creat") && word.text.contains('/') => {
@@ -97,6 +106,8 @@ pub(super) fn socat(script: &Script, id: CommandId, words: &[Word]) -> Option<Ou
     }
     let manner = if shell {
         Manner::Shell
+    } else if waits {
+        Manner::Tunnel
     } else if hosts.is_empty() {
         return None;
     } else if data > Data::None {
@@ -116,6 +127,21 @@ pub(super) fn socat(script: &Script, id: CommandId, words: &[Word]) -> Option<Ou
         manner,
         wary: false,
     })
+}
+
+/// `openssl s_server -quiet`: waits for whoever connects, and shows nothing but what they say.
+pub(super) fn waits(words: &[Word]) -> Option<Outflow> {
+    words
+        .iter()
+        .any(|word| word.text == "-quiet")
+        .then_some(Outflow {
+            rule: "egress.socket",
+            act: "a raw connection",
+            hosts: Vec::new(),
+            data: Data::None,
+            manner: Manner::Tunnel,
+            wary: false,
+        })
 }
 
 /// telnet and `openssl s_client`: what is piped in goes out.
@@ -156,10 +182,11 @@ pub(super) fn pipe(script: &Script, id: CommandId, words: &[Word]) -> Outflow {
     }
 }
 
-pub(super) fn ssh(script: &Script, id: CommandId, words: &[Word]) -> Option<Outflow> {
+pub(super) fn ssh(script: &Script, id: CommandId, words: &[Word], more: &str) -> Option<Outflow> {
     let mut operands = Vec::new();
     let mut reverse = false;
-    for argument in read(words, "BbcDEeFIiJLlmOopQRSWw", &[]) {
+    let short = format!("BbcDEeFIiJLlmOopQRSWw{more}");
+    for argument in read(words, &short, &[]) {
         match argument {
             Argument::Operand(word) => operands.push(word.text.as_str()),
             Argument::Option { name: "R", .. } => reverse = true,
@@ -186,15 +213,18 @@ pub(super) fn ssh(script: &Script, id: CommandId, words: &[Word]) -> Option<Outf
         .any(|redirect| redirect.op == RedirectOp::Write)
         && remote_data.is_some();
     let data = of_stdin(script, id);
-    let stores = remote.iter().any(|text| {
-        text.contains('>')
-            || text.starts_with("cat ")
-            || text.starts_with("dd ")
-            || text.contains("tar x")
-    });
+    let spoken = remote.join(" ");
+    let stores = spoken.contains('>')
+        || ["cat ", "dd ", "tee "]
+            .iter()
+            .any(|verb| spoken.starts_with(verb))
+        || spoken.contains("tar x");
+    let elsewhere = takes_from_elsewhere(script, id);
     let manner = match () {
         () if reverse => Manner::Tunnel,
-        () if data >= Data::Environment || (data == Data::Local && stores) => Manner::Send,
+        () if data >= Data::Environment => Manner::Send,
+        // What another program prints into a file over there is more than a text.
+        () if stores && (data == Data::Local || command.stdin == Stdin::Pipe) => Manner::Send,
         () if pulled => Manner::Send,
         () => Manner::Session,
     };
@@ -211,7 +241,43 @@ pub(super) fn ssh(script: &Script, id: CommandId, words: &[Word]) -> Option<Outf
         hosts,
         data,
         manner,
-        wary: data > Data::Literal,
+        wary: data > Data::Local || data == Data::Local && elsewhere,
+    })
+}
+
+/// True if what is piped in was read outside of the working tree.
+fn takes_from_elsewhere(script: &Script, id: CommandId) -> bool {
+    let redirected = script.commands.get(id).into_iter().flat_map(|command| {
+        command
+            .redirects
+            .iter()
+            .map(|redirect| redirect.target.text.as_str())
+    });
+    script
+        .upstream(id)
+        .into_iter()
+        .filter_map(|before| script.commands.get(before))
+        .flat_map(|before| before.args().iter().map(|word| word.text.as_str()))
+        .chain(redirected)
+        .any(|text| text.starts_with(['/', '~']) && !text.starts_with("/dev/"))
+}
+
+/// Kits for handing over a shell: what they are for leaves no doubt.
+pub(super) fn kit(words: &[Word], name: &str) -> Option<Outflow> {
+    let says = |part: &str| words.iter().any(|word| word.text.contains(part));
+    let shell = match name {
+        "msfvenom" => says("reverse") || says("bind_") || says("shell"),
+        "rcat" | "rustcat" => says("connect") || says("listen"),
+        "msfconsole" => says("multi/handler"),
+        _ => !words.is_empty() && !says("--help"),
+    };
+    shell.then(|| Outflow {
+        rule: "egress.reverse-shell",
+        act: "a kit for remote shells",
+        hosts: super::carriers::hosts_in(words),
+        data: Data::None,
+        manner: Manner::Shell,
+        wary: true,
     })
 }
 
@@ -238,7 +304,9 @@ pub(super) fn copy(script: &Script, words: &[Word], name: &'static str) -> Optio
     })
     .collect();
     let (target, sources) = operands.split_last()?;
-    let host = remote_host(&target.text)?;
+    let Some(host) = remote_host(&target.text) else {
+        return fetched(sources, target, name);
+    };
     let local: Vec<&&Word> = sources
         .iter()
         .filter(|word| remote_host(&word.text).is_none())
@@ -255,6 +323,26 @@ pub(super) fn copy(script: &Script, words: &[Word], name: &'static str) -> Optio
         data,
         manner: Manner::Send,
         wary: data > Data::Literal,
+    })
+}
+
+/// A copy from another host, which is told as a download is. Tools are brought in so: to places
+/// where anyone may write, from a host that need not have a full name.
+fn fetched(sources: &[&Word], target: &Word, name: &'static str) -> Option<Outflow> {
+    const STAGING: [&str; 3] = ["/tmp/", "/var/tmp/", "/dev/shm/"];
+    let hosts: Vec<String> = sources
+        .iter()
+        .filter_map(|word| remote_host(&word.text))
+        .collect();
+    let staged = STAGING.iter().any(|place| target.text.starts_with(place));
+    let account = sources.iter().any(|word| word.text.contains('@'));
+    (!hosts.is_empty()).then_some(Outflow {
+        rule: "egress.copy",
+        act: name,
+        hosts,
+        data: Data::None,
+        manner: Manner::Contact,
+        wary: staged && account,
     })
 }
 
@@ -297,7 +385,7 @@ pub(super) fn transfer(
             .map(|redirect| redirect.target.text.as_str()),
     );
     let stdin_text = match &command.stdin {
-        stockade_shell::Stdin::Text(word) => Some(word.text.as_str()),
+        Stdin::Text(word) => Some(word.text.as_str()),
         _ => None,
     };
     let later = script

@@ -1,0 +1,50 @@
+//! Commands and texts of many kinds, in files: what must be found and what must stay quiet.
+//!
+//! Samples are parted by a line that holds `%` alone. All that is judged wrongly is told at once.
+
+use stockade_inspect::{Kinds, inspect_all};
+
+fn samples(file: &'static str) -> impl Iterator<Item = &'static str> {
+    file.split("\n%\n")
+        .map(str::trim)
+        .filter(|sample| !sample.is_empty())
+}
+
+/// What the inspectors say of each sample differs from `safe`.
+fn wrong(file: &'static str, kinds: Kinds, safe: bool) -> Vec<String> {
+    samples(file)
+        .filter_map(|sample| {
+            let result = inspect_all(kinds, [""; 0], sample);
+            let rules: Vec<&str> = result.findings.iter().map(|found| found.rule).collect();
+            (result.safe != safe).then(|| format!("{sample}\n    {rules:?}"))
+        })
+        .collect()
+}
+
+#[track_caller]
+fn assert_none(wrong: &[String]) {
+    assert!(
+        wrong.is_empty(),
+        "{} are judged wrongly:\n{}\n",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn commands_that_send_are_found() {
+    assert_none(&wrong(
+        include_str!("samples/egress-sends.txt"),
+        Kinds::EGRESS,
+        false,
+    ));
+}
+
+#[test]
+fn ordinary_commands_are_quiet() {
+    assert_none(&wrong(
+        include_str!("samples/egress-ordinary.txt"),
+        Kinds::EGRESS,
+        true,
+    ));
+}
