@@ -12,7 +12,7 @@ use stockade_rules::AbsPath;
 use crate::backend::Backends;
 use crate::host::Host;
 use crate::lower::{self, Weaker};
-use crate::network::NetworkOrder;
+use crate::network::{Addresses, NetworkOrder};
 use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
 use crate::tier;
@@ -153,6 +153,9 @@ pub enum PlanError {
     /// The backend has nobody who answers in the sandbox's network.
     #[error("the backend `{0}` can neither let single hosts through nor forward ports")]
     Filtered(Backend),
+    /// The backend has nobody inside who could connect to a port there.
+    #[error("the backend `{0}` can't expose a port of the sandbox")]
+    Expose(Backend),
     /// A single port can't be forwarded.
     #[error("port {0} can't be forwarded without a network namespace")]
     Port(u16),
@@ -219,6 +222,7 @@ impl PlanError {
             Self::Allowlist | Self::Port(_) => {
                 "--net off cuts the network, --net open leaves it unfiltered".into()
             }
+            Self::Expose(backend) => format!("leave out --expose, or the backend `{backend}`"),
             Self::Filtered(backend) => format!(
                 "leave out the backend `{backend}` and its level: `native` can; or --net off, or \
                  --net open"
@@ -296,7 +300,7 @@ impl ExecPlan {
             Tier::Native => (Backend::Native, Weaker::No),
             Tier::Landlock => (Backend::Landlock, Weaker::Chosen),
         };
-        let plan = Self::unchecked(profile, spec, tier, backend)?;
+        let plan = Self::unchecked(profile, spec, tier, backend, Addresses::ROUTED)?;
         lower::check(profile, weaker, &plan.enforcement)?;
         Ok(plan)
     }
@@ -307,8 +311,9 @@ impl ExecPlan {
         profile: &Profile,
         spec: &Spec,
         backend: Backend,
+        addresses: Addresses,
     ) -> Result<Self, PlanError> {
-        Self::unchecked(profile, spec, Tier::Native, backend)
+        Self::unchecked(profile, spec, Tier::Native, backend, addresses)
     }
 
     fn unchecked(
@@ -316,6 +321,7 @@ impl ExecPlan {
         spec: &Spec,
         tier: Tier,
         backend: Backend,
+        addresses: Addresses,
     ) -> Result<Self, PlanError> {
         let mut host = Host::look();
         if lower::limits::wants_cgroup(profile) {
@@ -324,6 +330,6 @@ impl ExecPlan {
         if lower::network::is_proxied(profile) {
             host.look_for_resolvers();
         }
-        lower::lower(profile, spec, &host, tier, backend)
+        lower::lower(profile, spec, &host, tier, backend, addresses)
     }
 }

@@ -29,7 +29,7 @@ use stockade_linux::{Builder, Denial, Outcome};
 use stockade_policy::profile::{Backend as Name, BasePolicy, Level, Profile};
 
 use crate::lower::{self, Weaker};
-use crate::network::{NetworkGuard, NetworkService};
+use crate::network::{NetworkGuard, NetworkOrder, NetworkService};
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::probe::{Support, Tier};
 use crate::sandbox::RunError;
@@ -80,6 +80,40 @@ pub struct Launch<'a> {
     pub kept: &'a [(BorrowedFd<'a>, i32)],
     /// Who answers in the sandbox's network, where the plan has an order for it.
     pub network: Option<&'a dyn NetworkService>,
+}
+
+/// Who answers in a sandbox's network that is about to be, and then what does.
+#[derive(Debug)]
+pub struct Answering<'a> {
+    order: Option<(&'a NetworkOrder, &'a dyn NetworkService)>,
+    /// What answers, once the sockets are there.
+    pub guard: Option<Box<dyn NetworkGuard>>,
+}
+
+impl<'a> Answering<'a> {
+    /// For a plan that is started with this.
+    ///
+    /// # Errors
+    /// If the plan needs somebody and there is nobody.
+    pub fn new(plan: &'a ExecPlan, launch: &Launch<'a>) -> Result<Self, RunError> {
+        let order = match (&plan.network, launch.network) {
+            (None, _) => None,
+            (Some(order), Some(service)) => Some((order, service)),
+            (Some(_), None) => return Err(RunError::NoNetworkService),
+        };
+        Ok(Self { order, guard: None })
+    }
+
+    /// Has the sockets answered on, which came from inside.
+    ///
+    /// # Errors
+    /// If they can't be; then the command does not run.
+    pub fn attach(&mut self, sockets: Vec<OwnedFd>) -> io::Result<()> {
+        if let Some((order, service)) = self.order {
+            self.guard = Some(service.serve(order, sockets)?);
+        }
+        Ok(())
+    }
 }
 
 /// A sandbox that has been started. Dropping it ends it.
@@ -193,10 +227,6 @@ impl Backends {
         let Some(first) = tier::first(named) else {
             let name = named.unwrap_or(Name::None);
             let mut plan = self.plan_by_name(name, profile, spec)?;
-            if plan.network.is_some() {
-                // Only the helper makes sockets in the sandbox's network.
-                return Err(PlanError::Filtered(name));
-            }
             lower::check(profile, Weaker::Chosen, &plan.enforcement)?;
             let gaps = tier::shortfall(&plan);
             if !gaps.is_empty() {

@@ -131,6 +131,7 @@ fn words() -> Words {
         seccomp: "seccomp filter, by Kafel",
         seccomp_gap: None,
         network: "network namespace with a loopback only",
+        hosts: Some(program::HOSTS),
         ipc: "ipc namespace, hidden sockets",
         ipc_gap: Some(
             "Unix sockets of the host that lie in a readable directory can be connected to",

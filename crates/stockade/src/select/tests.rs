@@ -36,6 +36,7 @@ impl Backend for Probed {
             seccomp: "filter",
             seccomp_gap: None,
             network: "none",
+            hosts: None,
             ipc: "own",
             ipc_gap: None,
         };
