@@ -338,7 +338,7 @@ impl DockerBackend {
     }
 
     fn failed(&self, reason: impl Into<String>) -> RunError {
-        RunError::Backend {
+        RunError::NotStarted {
             backend: self.name,
             reason: reason.into(),
         }

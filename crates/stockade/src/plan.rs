@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::Serialize;
+use stockade_linux::LinuxPlan;
 use stockade_linux::plan::{Text, View};
-use stockade_linux::{LinuxPlan, SpawnError};
 use stockade_policy::profile::{Backend, BasePolicy, Clause, Profile};
 use stockade_rules::AbsPath;
 
@@ -15,7 +15,6 @@ use crate::lower::{self, Weaker};
 use crate::network::{Addresses, NetworkOrder};
 use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
-use crate::tier;
 
 /// What to execute.
 #[derive(Clone, Debug, Default)]
@@ -141,11 +140,15 @@ pub enum PlanError {
         /// What was asked for.
         level: stockade_policy::profile::Level,
     },
-    /// A level that needs another backend.
-    #[error("the level `{level}` needs a backend that this build does not have")]
-    Level {
-        /// Which one.
+    /// Nothing that the level means, or best effort allows, works here and holds the policy.
+    #[error("nothing here reaches the level `{level}`: {}", .tried.join("; "))]
+    Nothing {
+        /// Which level.
         level: stockade_policy::profile::Level,
+        /// What was tried, and what happened.
+        tried: Vec<String>,
+        /// What the user could do.
+        hint: Option<String>,
     },
     /// The network rules can't be enforced.
     #[error("a list of allowed hosts can't be enforced without a network namespace")]
@@ -212,7 +215,10 @@ impl PlanError {
         Some(match self {
             Self::NotConfined(_) => "name another base policy, such as --workspace-write".into(),
             Self::Unusable { fix: Some(fix), .. } => fix.clone(),
-            Self::Backend(_) | Self::Level { .. } | Self::Unusable { .. } => {
+            Self::Nothing {
+                hint: Some(hint), ..
+            } => hint.clone(),
+            Self::Backend(_) | Self::Nothing { .. } | Self::Unusable { .. } => {
                 "`stockade doctor` shows what this machine offers".into()
             }
             Self::Danger(_) => "`--danger-full-access` says that this is what you want".into(),
@@ -255,25 +261,6 @@ impl ExecPlan {
     /// If the profile can't be enforced here.
     pub fn new(profile: &Profile, spec: &Spec) -> Result<Self, PlanError> {
         Backends::built_in().plan(profile, spec)
-    }
-
-    /// Plans the same run for a weaker tier, if `error` says that this host refuses the one that
-    /// was tried and the profile leaves the choice; nothing of the command has run then. The
-    /// plan's first warning says so.
-    ///
-    /// # Errors
-    /// If the profile can't be enforced there either.
-    pub fn instead(
-        profile: &Profile,
-        spec: &Spec,
-        error: &SpawnError,
-    ) -> Result<Option<Self>, PlanError> {
-        if !tier::is_refused(profile, error) {
-            return Ok(None);
-        }
-        let mut plan = Self::in_tier(profile, spec, Tier::Landlock)?;
-        plan.warnings.insert(0, tier::notice(&plan, Some(error)));
-        Ok(Some(plan))
     }
 
     /// Has every change go to a layer instead of the host's directory: `layer` answers with the

@@ -61,7 +61,7 @@ impl Backend for Bwrap {
     }
 
     fn probe(&self, _: &Path) -> Support {
-        probe::bwrap()
+        probe::bwrap(self.path.as_deref())
     }
 
     fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError> {

@@ -71,7 +71,7 @@ impl Backend for Gvisor {
     }
 
     fn probe(&self, _: &Path) -> Support {
-        probe::runsc()
+        probe::runsc(self.path.as_deref())
     }
 
     fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError> {

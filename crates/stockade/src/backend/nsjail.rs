@@ -62,7 +62,7 @@ impl Backend for Nsjail {
     }
 
     fn probe(&self, _: &Path) -> Support {
-        probe::nsjail()
+        probe::nsjail(self.path.as_deref())
     }
 
     fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError> {
