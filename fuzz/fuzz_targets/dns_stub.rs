@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     let answer = dns(bytes, &mut |name| {
         listed = name.eq_ignore_ascii_case("a.test");
         if listed {
-            DnsAnswer::Addresses(V4, Ipv6Addr::LOCALHOST)
+            DnsAnswer::Addresses(V4, Some(Ipv6Addr::LOCALHOST))
         } else {
             DnsAnswer::NoName
         }

@@ -51,7 +51,7 @@ fn backends(image: Option<&str>) -> stockade::backend::Backends {
     // The running program itself, even if its file has been replaced since.
     let this = "/proc/self/exe";
     let engines = [DockerBackend::docker(), DockerBackend::gvisor()];
-    let engines = engines.map(|engine| engine.with_guard(this));
+    let engines = engines.map(|engine| engine.with_guard(this).with_helper(this));
     let (known, engines) = match image {
         None => (Backends::built_in(), engines),
         Some(image) => (

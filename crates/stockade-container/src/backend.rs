@@ -18,8 +18,9 @@ use bollard::query_parameters::{
     AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, StartContainerOptions,
 };
 use serde_json::json;
-use stockade::backend::foundation::{self, Words};
-use stockade::backend::{Backend, Held, Launch};
+use stockade::backend::foundation::{self, Hosts, Words};
+use stockade::backend::{Answering, Backend, Held, Launch};
+use stockade::network::Addresses;
 use stockade::probe::{Gap, Support};
 use stockade::{Carrier, ExecPlan, PlanError, RunError, Spec};
 use stockade_linux::plan::Text;
@@ -27,6 +28,7 @@ use stockade_linux::{SpawnError, Stage};
 use stockade_policy::profile::{Backend as Name, Profile};
 
 use crate::engine::{Engine, EngineError, chain};
+use crate::entry::{Entry, NotBegun};
 use crate::guard::Guard;
 use crate::image::{EMPTY_IMAGE, Images};
 use crate::pump::{ContainerRun, Started};
@@ -39,7 +41,15 @@ pub struct DockerBackend {
     socket: Option<PathBuf>,
     image: Option<String>,
     guard: Option<PathBuf>,
+    helper: Option<PathBuf>,
 }
+
+/// How hosts are let through in every container that they are let through in.
+pub(crate) const HOSTS: Hosts = Hosts {
+    mechanism: "network namespace with a loopback only, on which the filtering proxy answers",
+    addresses: Addresses::LOOPBACK,
+    expose: false,
+};
 
 /// gVisor's name among an engine's runtimes.
 const RUNSC: &str = "runsc";
@@ -52,6 +62,7 @@ impl DockerBackend {
             socket: None,
             image: None,
             guard: None,
+            helper: None,
         }
     }
 
@@ -87,6 +98,14 @@ impl DockerBackend {
         self
     }
 
+    /// The program that a container begins with whose policy lists hosts: one that acts as
+    /// Stockade's helper, and a static one for images. Without it such a policy is refused.
+    #[must_use]
+    pub fn with_helper(mut self, program: impl Into<PathBuf>) -> Self {
+        self.helper = Some(program.into());
+        self
+    }
+
     fn connect(&self) -> Result<Engine, EngineError> {
         match &self.socket {
             Some(socket) => Engine::at(socket),
@@ -117,6 +136,8 @@ impl DockerBackend {
                  container's namespaces; process 1 inside is the engine's"
             }),
             network: "network namespace with a loopback only",
+            // A socket of gVisor's own network can't be handed out.
+            hosts: (!is_guest).then_some(HOSTS),
             ipc: "ipc namespace, hidden sockets",
             ipc_gap: (!is_guest).then_some(
                 "Unix sockets of the host that lie in a readable directory can be connected to",
@@ -147,7 +168,7 @@ impl Backend for DockerBackend {
                     "it has no runtime `{runtime}`"
                 )));
             }
-            crate::sandbox::self_test(&engine, self.runtime())
+            crate::request::self_test(&engine, self.runtime())
         });
         match tried {
             Ok(()) => Support::Full,
@@ -190,8 +211,17 @@ impl Backend for DockerBackend {
             nano_cpus: None,
             hidden_file: hidden.to_str().unwrap_or_default(),
         };
-        let body = create_body(&plan.linux, &settings, &ThisHost)
+        let mut body = create_body(&plan.linux, &settings, &ThisHost)
             .map_err(|error| self.unusable(error.to_string(), None))?;
+        let entry = plan.network.is_some().then(|| Entry::new(random));
+        if let Some(entry) = &entry {
+            let no_helper = "it was not told which program a container begins with";
+            let helper = self.helper.as_deref();
+            let helper = helper.ok_or_else(|| self.unusable(no_helper, None))?;
+            entry
+                .put_first(&mut body, &plan, helper, settings.image_is_root)
+                .map_err(|reason| self.unusable(reason, None))?;
+        }
         limits_hold(&mut plan, profile);
         let needs_hidden = serde_json::to_string(&body).is_ok_and(|text| {
             !settings.hidden_file.is_empty() && text.contains(settings.hidden_file)
@@ -199,6 +229,7 @@ impl Backend for DockerBackend {
         plan.carrier = Carrier::Engine(json!({
             "name": format!("stockade-{random:016x}"),
             "hidden_file": needs_hidden.then_some(&hidden),
+            "entry": entry,
             "create": body,
         }));
         Ok(plan)
@@ -219,10 +250,13 @@ impl Backend for DockerBackend {
         self.ensure_image(&engine)?;
         let (standard, terminal) = standard(launch.standard, plan.linux.terminal)
             .map_err(|error| self.failed(error.to_string()))?;
+        let mut answering = Answering::new(plan, launch)?;
         let mut files = Vec::new();
         let mut guard = match &self.guard {
             Some(program) => {
-                let watched: Vec<PathBuf> = request.hidden_file.iter().cloned().collect();
+                let entry = request.entry.iter().flat_map(Entry::paths);
+                let watched: Vec<PathBuf> =
+                    request.hidden_file.iter().cloned().chain(entry).collect();
                 Some(
                     Guard::start(program, engine.socket(), &request.name, &watched)
                         .map_err(|error| self.failed(format!("no guard: {error}")))?,
@@ -234,7 +268,23 @@ impl Backend for DockerBackend {
             unreadable(&file).map_err(|error| self.failed(error.to_string()))?;
             files.push(file);
         }
-        let streams = match begin(&engine, &request.name, request.create) {
+        let begun = request
+            .entry
+            .map(Entry::open)
+            .transpose()
+            .map_err(|error| self.failed(format!("no entry: {error}")))
+            .and_then(|entry| {
+                let streams = begin(&engine, &request.name, request.create)
+                    .map_err(|error| self.refusal(plan, &error))?;
+                if let Some(entry) = entry {
+                    let mut attach = |sockets| answering.attach(sockets);
+                    entry
+                        .meet(&engine, &request.name, plan, &mut attach)
+                        .map_err(|error| self.not_begun(error))?;
+                }
+                Ok(streams)
+            });
+        let streams = match begun {
             Ok(streams) => streams,
             Err(error) => {
                 let removed = engine.remove_container(&request.name);
@@ -244,7 +294,7 @@ impl Backend for DockerBackend {
                 if removed.is_ok() {
                     guard.iter_mut().for_each(Guard::dismiss);
                 }
-                return Err(self.refusal(plan, &error));
+                return Err(error);
             }
         };
         let (runtime, client) = engine.into_parts();
@@ -256,6 +306,7 @@ impl Backend for DockerBackend {
             standard,
             guard,
             files,
+            network: answering.guard,
         };
         let run = ContainerRun::new(self.name, started, terminal)
             .map_err(|error| self.failed(error.to_string()))?;
@@ -287,9 +338,16 @@ impl DockerBackend {
     }
 
     fn failed(&self, reason: impl Into<String>) -> RunError {
-        RunError::Backend {
+        RunError::NotStarted {
             backend: self.name,
             reason: reason.into(),
+        }
+    }
+
+    fn not_begun(&self, error: NotBegun) -> RunError {
+        match error {
+            NotBegun::Spawn(error) => error.into(),
+            NotBegun::Other(reason) => self.failed(reason),
         }
     }
 
@@ -324,6 +382,7 @@ impl DockerBackend {
 struct Request {
     name: String,
     hidden_file: Option<PathBuf>,
+    entry: Option<Entry>,
     create: ContainerCreateBody,
 }
 
@@ -335,6 +394,7 @@ impl Request {
         Some(Self {
             name: request["name"].as_str()?.to_owned(),
             hidden_file: request["hidden_file"].as_str().map(PathBuf::from),
+            entry: serde_json::from_value(request["entry"].clone()).ok()?,
             create: serde_json::from_value(request["create"].clone()).ok()?,
         })
     }

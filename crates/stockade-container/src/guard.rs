@@ -5,7 +5,6 @@
 //! without one means that the launcher is dead. It needs nothing but the engine's socket, so that
 //! it starts at once and stays small.
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -26,7 +25,7 @@ pub fn is_requested() -> bool {
 }
 
 /// Waits for the launcher to end, in whatever way. Arguments: the engine's socket, the container's
-/// name, and files to remove.
+/// name, and files and empty directories to remove.
 pub fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(2);
     let (Some(socket), Some(name)) = (words.next(), words.next()) else {
@@ -40,7 +39,7 @@ pub fn main() -> ExitCode {
     let removed = remove(Path::new(&socket), &name.to_string_lossy());
     for file in words {
         // It may never have been made.
-        let _ = fs::remove_file(file);
+        crate::entry::remove(Path::new(&file));
     }
     match removed {
         Ok(()) => ExitCode::SUCCESS,

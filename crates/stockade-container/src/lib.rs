@@ -18,9 +18,11 @@
 mod backend;
 mod devenv;
 mod engine;
+mod entry;
 pub mod guard;
 mod image;
 mod pump;
+mod request;
 mod sandbox;
 pub mod settings;
 mod usage;

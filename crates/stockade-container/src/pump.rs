@@ -20,6 +20,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use stockade::RunError;
 use stockade::backend::Held;
+use stockade::network::NetworkGuard;
 use stockade_linux::{Denial, Outcome, Usage};
 use stockade_policy::profile::Backend as Name;
 use tokio::io::AsyncWriteExt;
@@ -53,6 +54,8 @@ pub(crate) struct Started {
     pub(crate) guard: Option<Guard>,
     /// What was made for the run and goes with it.
     pub(crate) files: Vec<std::path::PathBuf>,
+    /// Who answers in the container's network.
+    pub(crate) network: Option<Box<dyn NetworkGuard>>,
 }
 
 /// The launcher's handle of a container.
@@ -66,14 +69,16 @@ pub(crate) struct ContainerRun {
     usage: Arc<Mutex<Usage>>,
     thread: Option<JoinHandle<()>>,
     terminal: Option<OwnedFd>,
+    network: Option<Box<dyn NetworkGuard>>,
 }
 
 impl ContainerRun {
     pub(crate) fn new(
         backend: Name,
-        started: Started,
+        mut started: Started,
         terminal: Option<OwnedFd>,
     ) -> io::Result<Self> {
+        let network = started.network.take();
         let (done, done_end) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stop, stop_end) = pipe_with(PipeFlags::CLOEXEC)?;
         let (orders, given) = unbounded_channel();
@@ -98,6 +103,7 @@ impl ContainerRun {
             usage,
             thread: Some(thread),
             terminal,
+            network,
         })
     }
 
@@ -117,6 +123,10 @@ impl Held for ContainerRun {
 
     fn take_terminal(&mut self) -> Option<OwnedFd> {
         self.terminal.take()
+    }
+
+    fn take_network(&mut self) -> Option<Box<dyn NetworkGuard>> {
+        self.network.take()
     }
 
     fn hear(&mut self) -> io::Result<bool> {
@@ -190,6 +200,7 @@ fn pump(
         standard,
         mut guard,
         files,
+        network: _,
     } = started;
     let followed = usage::follow(client.clone(), name.clone(), usage);
     let followed = runtime.spawn(followed);

@@ -3,7 +3,8 @@
 //! Its project directory is mounted at its own path and survives every container. What of it is
 //! protected, hidden or read-only is what the tier `native` would protect, hide or show.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::container::LogOutput;
@@ -11,19 +12,18 @@ use bollard::exec::StartExecResults;
 use bollard::models::{ContainerCreateBody, ExecConfig};
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, InspectContainerOptions, StartContainerOptions,
-    WaitContainerOptionsBuilder,
 };
 use futures_util::StreamExt;
-use stockade::Spec;
-use stockade::backend::foundation::{self, Words};
-use stockade_policy::profile::{Backend as Name, Profile};
-use stockade_policy::{SandboxPolicy, Surroundings};
+use stockade::ExecPlan;
+use stockade::network::{NetworkGuard, NetworkRecord, NetworkService};
+use stockade_policy::SandboxPolicy;
+use stockade_policy::profile::NetworkProfile;
 
 use crate::backend::random;
 use crate::devenv::build;
 use crate::engine::{Engine, EngineError, call, chain, is_gone};
-use crate::image::{EMPTY_IMAGE, Images};
-use crate::settings::{Settings, ThisHost, create_body};
+use crate::entry::Entry;
+use crate::request::Wish;
 
 /// What is kept of a command's output.
 const LONGEST_OUTPUT: usize = 16 << 20;
@@ -42,8 +42,26 @@ pub struct ContainerSandbox {
     image: String,
     runtime: Option<String>,
     health: String,
-    /// The name of the container that serves.
-    container: Option<String>,
+    reachable: Option<Reachable>,
+    serving: Option<Serving>,
+    /// What there was in the networks of containers that have gone.
+    records: Vec<NetworkRecord>,
+}
+
+/// Who may be reached from inside, and who answers there.
+#[derive(Debug)]
+struct Reachable {
+    network: NetworkProfile,
+    service: Arc<dyn NetworkService>,
+    helper: PathBuf,
+}
+
+/// A container that serves.
+#[derive(Debug)]
+struct Serving {
+    name: String,
+    /// What answers in its network.
+    network: Option<Box<dyn NetworkGuard>>,
 }
 
 /// What a command did.
@@ -76,6 +94,9 @@ pub enum ContainerError {
     /// The project or the image makes no container.
     #[error("no container can be made of it: {0}")]
     Settings(String),
+    /// The container ran, but what it begins with did not become the command.
+    #[error("the container did not begin: {0}")]
+    NotBegun(String),
     /// The image could not be built.
     #[error("the image could not be built: {0}")]
     Build(String),
@@ -90,8 +111,28 @@ impl ContainerSandbox {
             image: image.into(),
             runtime: None,
             health: "true".to_owned(),
-            container: None,
+            reachable: None,
+            serving: None,
+            records: Vec::new(),
         }
+    }
+
+    /// The same with hosts that can be reached from inside: those of `network` and no others.
+    /// `service` answers there, and `helper` is the program that each container begins with; it
+    /// must be a static one, unless the image has what it needs.
+    #[must_use]
+    pub fn with_network(
+        mut self,
+        network: NetworkProfile,
+        service: Arc<dyn NetworkService>,
+        helper: impl Into<PathBuf>,
+    ) -> Self {
+        self.reachable = Some(Reachable {
+            network,
+            service,
+            helper: helper.into(),
+        });
+        self
     }
 
     /// The same with one of the engine's runtimes, such as `runsc`.
@@ -120,7 +161,12 @@ impl ContainerSandbox {
 
     /// The name of the container that serves, if one does.
     pub fn container_id(&self) -> Option<&str> {
-        self.container.as_deref()
+        self.serving.as_ref().map(|serving| serving.name.as_str())
+    }
+
+    /// Takes what was asked for in the networks of containers that were stopped or swapped.
+    pub fn take_network_records(&mut self) -> Vec<NetworkRecord> {
+        std::mem::take(&mut self.records)
     }
 
     /// The engine.
@@ -133,7 +179,7 @@ impl ContainerSandbox {
     /// # Errors
     /// If it can't be asked.
     pub fn running(&self) -> Result<bool, ContainerError> {
-        let Some(name) = &self.container else {
+        let Some(name) = self.container_id() else {
             return Ok(false);
         };
         let client = self.engine.client();
@@ -154,7 +200,7 @@ impl ContainerSandbox {
             return Ok(());
         }
         self.stop()?;
-        self.container = Some(self.launch()?);
+        self.serving = Some(self.launch()?);
         Ok(())
     }
 
@@ -163,11 +209,18 @@ impl ContainerSandbox {
     /// # Errors
     /// If it can't be removed.
     pub fn stop(&mut self) -> Result<(), ContainerError> {
-        if let Some(name) = &self.container {
-            self.engine.remove_container(name)?;
-            self.container = None;
+        if let Some(serving) = &self.serving {
+            self.engine.remove_container(&serving.name)?;
         }
+        let gone = self.serving.take();
+        self.keep_records(gone);
         Ok(())
+    }
+
+    fn keep_records(&mut self, gone: Option<Serving>) {
+        let network = gone.and_then(|gone| gone.network);
+        self.records
+            .extend(network.into_iter().flat_map(NetworkGuard::finish));
     }
 
     /// Runs a shell command in the container. One that takes longer than `timeout` (two minutes if
@@ -180,7 +233,7 @@ impl ContainerSandbox {
         command: &str,
         timeout: Option<Duration>,
     ) -> Result<ExecOutput, ContainerError> {
-        let name = self.container.as_ref().ok_or(ContainerError::NotRunning)?;
+        let name = self.container_id().ok_or(ContainerError::NotRunning)?;
         self.exec_in(name, command, timeout.unwrap_or(DEFAULT_TIMEOUT))
     }
 
@@ -212,22 +265,36 @@ impl ContainerSandbox {
     /// If the new one can't be started or is not healthy: it is removed, and the old one serves on.
     pub fn hot_swap(&mut self) -> Result<(), ContainerError> {
         let new = self.launch()?;
-        let old = self.container.replace(new);
-        if let Some(old) = old {
-            self.engine.remove_container(&old)?;
+        let old = self.serving.replace(new);
+        if let Some(old) = &old {
+            self.engine.remove_container(&old.name)?;
         }
+        self.keep_records(old);
         Ok(())
     }
 
     /// A new container that is healthy.
-    fn launch(&self) -> Result<String, ContainerError> {
-        let name = format!(
-            "stockade-{:016x}",
-            random().map_err(|error| ContainerError::Settings(error.to_string()))?
-        );
-        let body = self.body()?;
+    fn launch(&self) -> Result<Serving, ContainerError> {
+        let odd = |error: std::io::Error| ContainerError::Settings(error.to_string());
+        let random = random().map_err(odd)?;
+        let name = format!("stockade-{random:016x}");
+        let (plan, body, entry) = self.request(random)?;
+        let entry = entry.map(Entry::open).transpose().map_err(odd)?;
+        let mut network = None;
+        let mut attach = |sockets| {
+            if let (Some(order), Some(reachable)) = (&plan.network, &self.reachable) {
+                network = Some(reachable.service.serve(order, sockets)?);
+            }
+            Ok(())
+        };
         let outcome = start(&self.engine, &name, body)
             .map_err(ContainerError::from)
+            .and_then(|()| match entry {
+                Some(entry) => entry
+                    .meet(&self.engine, &name, &plan, &mut attach)
+                    .map_err(|error| ContainerError::NotBegun(error.to_string())),
+                None => Ok(()),
+            })
             .and_then(|()| {
                 let answer = self.exec_in(&name, &self.health, HEALTH_TIMEOUT)?;
                 if answer.code == 0 {
@@ -243,7 +310,7 @@ impl ContainerSandbox {
                 Err(ContainerError::Unhealthy(reason))
             });
         match outcome {
-            Ok(()) => Ok(name),
+            Ok(()) => Ok(Serving { name, network }),
             Err(error) => {
                 // The first failure is the one to tell; a leftover is swept later.
                 let _ = self.engine.remove_container(&name);
@@ -252,22 +319,31 @@ impl ContainerSandbox {
         }
     }
 
-    fn body(&self) -> Result<ContainerCreateBody, ContainerError> {
+    /// The request for the next container, and its entry if it has one.
+    fn request(
+        &self,
+        random: u64,
+    ) -> Result<(ExecPlan, ContainerCreateBody, Option<Entry>), ContainerError> {
         let odd = |text: String| ContainerError::Settings(text);
-        let policy = SandboxPolicy::workspace_write(Vec::new());
-        let mut body = body_of(
-            &policy,
-            &self.project,
-            "/bin/true",
-            &self.image,
-            true,
-            self.runtime.as_deref(),
-        )
-        .map_err(odd)?;
+        let wish = Wish {
+            policy: SandboxPolicy::workspace_write(Vec::new()),
+            network: self.reachable.as_ref().map(|reachable| &reachable.network),
+            dir: &self.project,
+            command: "/bin/true",
+            image: &self.image,
+            image_is_root: true,
+            runtime: self.runtime.as_deref(),
+        };
+        let (plan, mut body) = wish.request().map_err(odd)?;
         body.entrypoint = Some(vec!["sleep".to_owned(), "infinity".to_owned()]);
         body.open_stdin = Some(false);
         body.tty = Some(false);
-        Ok(body)
+        let entry = plan.network.is_some().then(|| Entry::new(random));
+        if let (Some(entry), Some(reachable)) = (&entry, &self.reachable) {
+            let put = entry.put_first(&mut body, &plan, &reachable.helper, true);
+            put.map_err(odd)?;
+        }
+        Ok((plan, body, entry))
     }
 
     fn exec_in(
@@ -380,7 +456,11 @@ while :; do
 done
 "#;
 
-fn start(engine: &Engine, name: &str, body: ContainerCreateBody) -> Result<(), EngineError> {
+pub(crate) fn start(
+    engine: &Engine,
+    name: &str,
+    body: ContainerCreateBody,
+) -> Result<(), EngineError> {
     let client = engine.client();
     engine.block(async {
         let options = CreateContainerOptionsBuilder::default().name(name).build();
@@ -393,84 +473,4 @@ fn start(engine: &Engine, name: &str, body: ContainerCreateBody) -> Result<(), E
             .await
             .map_err(call("start the container"))
     })
-}
-
-/// The request for a container about `dir`, as hardened as every other.
-fn body_of(
-    policy: &SandboxPolicy,
-    dir: &Path,
-    command: &str,
-    image: &str,
-    image_is_root: bool,
-    runtime: Option<&str>,
-) -> Result<ContainerCreateBody, String> {
-    let around = Surroundings::from_env(dir).map_err(|error| error.to_string())?;
-    let profile = Profile::from_policy(policy, &around).map_err(|error| chain(&error))?;
-    let spec = Spec {
-        argv: vec![command.into()],
-        env: std::env::vars_os().collect(),
-        ..Spec::default()
-    };
-    let words = Words {
-        files: "the container's mounts",
-        devices: "a /dev of its own",
-        processes: "pid namespace",
-        privileges: "no capabilities, no_new_privs",
-        seccomp: "seccomp filter as the engine takes it",
-        seccomp_gap: None,
-        network: "network namespace with a loopback only",
-        ipc: "ipc namespace",
-        ipc_gap: None,
-    };
-    let plan =
-        foundation::plan(&profile, &spec, Name::Docker, &words).map_err(|error| chain(&error))?;
-    let settings = Settings {
-        image,
-        image_is_root,
-        runtime,
-        user: (
-            rustix::process::geteuid().as_raw(),
-            rustix::process::getegid().as_raw(),
-        ),
-        memory: profile.limits.memory(),
-        pids: profile.limits.pids(),
-        nano_cpus: None,
-        // Nothing that is hidden is a file here: a project's own rules hide nothing.
-        hidden_file: "/dev/null",
-    };
-    create_body(&plan.linux, &settings, &ThisHost).map_err(|error| error.to_string())
-}
-
-/// Has the engine confine `true`, with the host's files.
-pub(crate) fn self_test(engine: &Engine, runtime: Option<&str>) -> Result<(), EngineError> {
-    Images::new(engine).ensure_empty()?;
-    let policy = SandboxPolicy::read_only();
-    let body = body_of(
-        &policy,
-        Path::new("/"),
-        "/bin/true",
-        EMPTY_IMAGE,
-        false,
-        runtime,
-    )
-    .map_err(EngineError::NoEngine)?;
-    let random = random().map_err(EngineError::Runtime)?;
-    let name = format!("stockade-{random:016x}");
-    let tried = start(engine, &name, body).and_then(|()| {
-        let options = WaitContainerOptionsBuilder::default()
-            .condition("not-running")
-            .build();
-        let client = engine.client();
-        let ended = engine.block(async {
-            let mut ends = Box::pin(client.wait_container(&name, Some(options)));
-            ends.next().await
-        });
-        match ended {
-            Some(Ok(_)) => Ok(()),
-            Some(Err(error)) => Err(call("run `true`")(error)),
-            None => Err(EngineError::NoEngine("it went away".to_owned())),
-        }
-    });
-    let removed = engine.remove_container(&name);
-    tried.and(removed)
 }

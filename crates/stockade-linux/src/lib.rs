@@ -19,6 +19,7 @@
 mod capabilities;
 mod cgroup;
 mod control;
+mod door;
 pub mod helper;
 mod landlock;
 mod landlock_self;
@@ -35,6 +36,7 @@ mod spawn;
 mod stage;
 mod sys;
 
+pub use door::Door;
 pub use landlock_self::{LandlockApplied, LandlockError, LandlockGap, LandlockSandbox};
 pub use mediator::{Denial, Operation};
 pub use plan::LinuxPlan;

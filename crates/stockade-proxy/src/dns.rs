@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 #[non_exhaustive]
 pub enum Answer {
     /// These addresses stand for it.
-    Addresses(Ipv4Addr, Ipv6Addr),
+    Addresses(Ipv4Addr, Option<Ipv6Addr>),
     /// There is no such name.
     NoName,
     /// No more names can be told apart.
@@ -61,9 +61,9 @@ pub fn respond(message: &[u8], look_up: &mut dyn FnMut(&str) -> Answer) -> Optio
     Some(match look_up(&name) {
         Answer::NoName => reply(header, bytes, NAME_ERROR, &[]),
         Answer::Full => reply(header, bytes, SERVER_FAILURE, &[]),
-        Answer::Addresses(v4, v6) => match kind {
-            TYPE_A => reply(header, bytes, 0, &record(TYPE_A, &v4.octets())),
-            TYPE_AAAA => reply(header, bytes, 0, &record(TYPE_AAAA, &v6.octets())),
+        Answer::Addresses(v4, v6) => match (kind, v6) {
+            (TYPE_A, _) => reply(header, bytes, 0, &record(TYPE_A, &v4.octets())),
+            (TYPE_AAAA, Some(v6)) => reply(header, bytes, 0, &record(TYPE_AAAA, &v6.octets())),
             // The name is there, but not with this kind of record.
             _ => reply(header, bytes, 0, &[]),
         },
@@ -170,7 +170,7 @@ mod tests {
 
     fn only_a(name: &str) -> Answer {
         if name.eq_ignore_ascii_case("a.test") {
-            Answer::Addresses(V4, V6)
+            Answer::Addresses(V4, Some(V6))
         } else {
             Answer::NoName
         }

@@ -68,7 +68,7 @@ impl NetworkService for SandboxProxy {
             options.append(true).create(true).open(path)
         });
         let ledger = Arc::new(Ledger::new(0, file.transpose()?));
-        let names = Arc::new(Names::default());
+        let names = Arc::new(Names::new(order.addresses));
         let (end, ending) = End::new();
         let gate = Arc::new(Gate {
             egress: Egress {

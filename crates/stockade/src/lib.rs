@@ -17,6 +17,8 @@ pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod backend;
 #[cfg(target_os = "linux")]
+mod choice;
+#[cfg(target_os = "linux")]
 mod confine;
 mod debug;
 mod files;
@@ -45,6 +47,8 @@ mod supervise;
 #[cfg(target_os = "linux")]
 mod tier;
 
+#[cfg(target_os = "linux")]
+pub use choice::Choice;
 #[cfg(target_os = "linux")]
 pub use confine::{
     ApplyError, FilterSpec, LandlockApplied, LandlockError, LandlockGap, LandlockSandbox,

@@ -12,16 +12,76 @@ use std::os::fd::OwnedFd;
 use serde::Serialize;
 use stockade_policy::host::NetworkRules;
 
-/// Addresses that stand for names inside a sandbox. Nobody on the internet has them: RFC 2544
-/// sets them aside for measurements.
-pub const SYNTHETIC_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
-/// How many there are.
-pub const SYNTHETIC_COUNT: u32 = 1 << 17;
-/// The same for IPv6: the prefix of 64 bits, from those that everybody may pick (RFC 4193).
-pub const SYNTHETIC_V6: Ipv6Addr = Ipv6Addr::new(0xfd53, 0x746f, 0x636b, 0x6164, 0, 0, 0, 0);
-/// Where the proxy listens inside, for clients that know of it.
-pub const PROXY_ADDRESS: SocketAddr =
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)), 3128);
+/// The addresses that stand for names inside a sandbox, numbered; the first two are the network's
+/// own and the proxy's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Addresses {
+    v4: Ipv4Addr,
+    /// The length of the prefix.
+    bits: u8,
+    v6: Option<Ipv6Addr>,
+}
+
+impl Addresses {
+    /// For a network in which every address leads back into the sandbox. Nobody on the internet
+    /// has these: RFC 2544 sets the first aside for measurements, the prefix of 64 bits is one
+    /// of those that everybody may pick (RFC 4193).
+    pub const ROUTED: Self = Self {
+        v4: Ipv4Addr::new(198, 18, 0, 0),
+        bits: 15,
+        v6: Some(Ipv6Addr::new(0xfd53, 0x746f, 0x636b, 0x6164, 0, 0, 0, 0)),
+    };
+    /// For a network that has nothing but a loopback, and where nobody may make routes: all of
+    /// 127.0.0.0/8 is there by itself (RFC 1122, 3.2.1.3). IPv6 has a single such address.
+    pub const LOOPBACK: Self = Self {
+        v4: Ipv4Addr::new(127, 64, 0, 0),
+        bits: 10,
+        v6: None,
+    };
+
+    /// Where the proxy listens, for clients that know of it.
+    pub fn proxy(&self) -> SocketAddr {
+        SocketAddr::new(Ipv4Addr::from_bits(self.v4.to_bits() + 1).into(), 3128)
+    }
+
+    /// Those that the sandbox has for itself.
+    pub fn own(&self) -> Vec<IpAddr> {
+        let v6 = self.v6.map(|v6| Ipv6Addr::from_bits(v6.to_bits() + 1));
+        let own = [Some(self.proxy().ip()), v6.map(IpAddr::V6)];
+        own.into_iter().flatten().collect()
+    }
+
+    /// The addresses with this number; none if there are not so many.
+    pub fn numbered(&self, number: u32) -> Option<(Ipv4Addr, Option<Ipv6Addr>)> {
+        (number < self.count()).then(|| {
+            let v6 = self.v6.map(|v6| v6.to_bits() + u128::from(number));
+            let v4 = self.v4.to_bits() + number;
+            (Ipv4Addr::from_bits(v4), v6.map(Ipv6Addr::from_bits))
+        })
+    }
+
+    /// The number of an address; none if it is not one of these.
+    pub fn number_of(&self, address: IpAddr) -> Option<u32> {
+        let number = match address {
+            IpAddr::V4(ip) => ip.to_bits().checked_sub(self.v4.to_bits())?,
+            IpAddr::V6(ip) => u32::try_from(ip.to_bits().checked_sub(self.v6?.to_bits())?).ok()?,
+        };
+        (number < self.count()).then_some(number)
+    }
+
+    /// As networks with the lengths of their prefixes.
+    pub fn networks(&self) -> impl Iterator<Item = (IpAddr, u8)> {
+        let v6 = self.v6.map(|v6| (v6.into(), 64));
+        [Some((self.v4.into(), self.bits)), v6]
+            .into_iter()
+            .flatten()
+    }
+
+    fn count(&self) -> u32 {
+        1 << (32 - self.bits)
+    }
+}
 
 /// What is to be answered in one sandbox's network, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -29,6 +89,8 @@ pub const PROXY_ADDRESS: SocketAddr =
 pub struct NetworkOrder {
     /// Who may be reached.
     pub rules: NetworkRules,
+    /// Which addresses stand for names.
+    pub addresses: Addresses,
     /// What each socket is for, in the order in which they are handed over.
     pub roles: Vec<SocketRole>,
     /// Ports inside that the host's loopback leads to.
@@ -100,4 +162,31 @@ pub struct NetworkRecord {
     pub sent: u64,
     /// Bytes to the sandbox.
     pub received: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_and_its_number_lead_to_each_other() {
+        for (addresses, last, beyond) in [
+            (Addresses::ROUTED, "198.19.255.255", "198.20.0.0"),
+            (Addresses::LOOPBACK, "127.127.255.255", "127.128.0.0"),
+        ] {
+            let last: Ipv4Addr = last.parse().unwrap();
+            let number = addresses.number_of(last.into()).unwrap();
+            assert_eq!(addresses.numbered(number).unwrap().0, last);
+            assert_eq!(addresses.numbered(number + 1), None);
+            assert_eq!(addresses.number_of(beyond.parse().unwrap()), None);
+            assert_eq!(addresses.number_of(Ipv4Addr::LOCALHOST.into()), None);
+            assert_eq!(addresses.number_of(Ipv6Addr::LOCALHOST.into()), None);
+            assert_eq!(addresses.number_of(addresses.proxy().ip()), Some(1));
+            for own in addresses.own() {
+                assert_eq!(addresses.number_of(own), Some(1));
+            }
+            let six = addresses.numbered(7).unwrap().1;
+            assert!(six.is_none_or(|six| addresses.number_of(six.into()) == Some(7)));
+        }
+    }
 }

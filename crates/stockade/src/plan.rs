@@ -4,18 +4,17 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::Serialize;
+use stockade_linux::LinuxPlan;
 use stockade_linux::plan::{Text, View};
-use stockade_linux::{LinuxPlan, SpawnError};
 use stockade_policy::profile::{Backend, BasePolicy, Clause, Profile};
 use stockade_rules::AbsPath;
 
 use crate::backend::Backends;
 use crate::host::Host;
 use crate::lower::{self, Weaker};
-use crate::network::NetworkOrder;
+use crate::network::{Addresses, NetworkOrder};
 use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
-use crate::tier;
 
 /// What to execute.
 #[derive(Clone, Debug, Default)]
@@ -141,11 +140,15 @@ pub enum PlanError {
         /// What was asked for.
         level: stockade_policy::profile::Level,
     },
-    /// A level that needs another backend.
-    #[error("the level `{level}` needs a backend that this build does not have")]
-    Level {
-        /// Which one.
+    /// Nothing that the level means, or best effort allows, works here and holds the policy.
+    #[error("nothing here reaches the level `{level}`: {}", .tried.join("; "))]
+    Nothing {
+        /// Which level.
         level: stockade_policy::profile::Level,
+        /// What was tried, and what happened.
+        tried: Vec<String>,
+        /// What the user could do.
+        hint: Option<String>,
     },
     /// The network rules can't be enforced.
     #[error("a list of allowed hosts can't be enforced without a network namespace")]
@@ -153,6 +156,9 @@ pub enum PlanError {
     /// The backend has nobody who answers in the sandbox's network.
     #[error("the backend `{0}` can neither let single hosts through nor forward ports")]
     Filtered(Backend),
+    /// The backend has nobody inside who could connect to a port there.
+    #[error("the backend `{0}` can't expose a port of the sandbox")]
+    Expose(Backend),
     /// A single port can't be forwarded.
     #[error("port {0} can't be forwarded without a network namespace")]
     Port(u16),
@@ -209,7 +215,10 @@ impl PlanError {
         Some(match self {
             Self::NotConfined(_) => "name another base policy, such as --workspace-write".into(),
             Self::Unusable { fix: Some(fix), .. } => fix.clone(),
-            Self::Backend(_) | Self::Level { .. } | Self::Unusable { .. } => {
+            Self::Nothing {
+                hint: Some(hint), ..
+            } => hint.clone(),
+            Self::Backend(_) | Self::Nothing { .. } | Self::Unusable { .. } => {
                 "`stockade doctor` shows what this machine offers".into()
             }
             Self::Danger(_) => "`--danger-full-access` says that this is what you want".into(),
@@ -219,6 +228,7 @@ impl PlanError {
             Self::Allowlist | Self::Port(_) => {
                 "--net off cuts the network, --net open leaves it unfiltered".into()
             }
+            Self::Expose(backend) => format!("leave out --expose, or the backend `{backend}`"),
             Self::Filtered(backend) => format!(
                 "leave out the backend `{backend}` and its level: `native` can; or --net off, or \
                  --net open"
@@ -253,25 +263,6 @@ impl ExecPlan {
         Backends::built_in().plan(profile, spec)
     }
 
-    /// Plans the same run for a weaker tier, if `error` says that this host refuses the one that
-    /// was tried and the profile leaves the choice; nothing of the command has run then. The
-    /// plan's first warning says so.
-    ///
-    /// # Errors
-    /// If the profile can't be enforced there either.
-    pub fn instead(
-        profile: &Profile,
-        spec: &Spec,
-        error: &SpawnError,
-    ) -> Result<Option<Self>, PlanError> {
-        if !tier::is_refused(profile, error) {
-            return Ok(None);
-        }
-        let mut plan = Self::in_tier(profile, spec, Tier::Landlock)?;
-        plan.warnings.insert(0, tier::notice(&plan, Some(error)));
-        Ok(Some(plan))
-    }
-
     /// Has every change go to a layer instead of the host's directory: `layer` answers with the
     /// layer for each writable one.
     ///
@@ -296,7 +287,7 @@ impl ExecPlan {
             Tier::Native => (Backend::Native, Weaker::No),
             Tier::Landlock => (Backend::Landlock, Weaker::Chosen),
         };
-        let plan = Self::unchecked(profile, spec, tier, backend)?;
+        let plan = Self::unchecked(profile, spec, tier, backend, Addresses::ROUTED)?;
         lower::check(profile, weaker, &plan.enforcement)?;
         Ok(plan)
     }
@@ -307,8 +298,9 @@ impl ExecPlan {
         profile: &Profile,
         spec: &Spec,
         backend: Backend,
+        addresses: Addresses,
     ) -> Result<Self, PlanError> {
-        Self::unchecked(profile, spec, Tier::Native, backend)
+        Self::unchecked(profile, spec, Tier::Native, backend, addresses)
     }
 
     fn unchecked(
@@ -316,6 +308,7 @@ impl ExecPlan {
         spec: &Spec,
         tier: Tier,
         backend: Backend,
+        addresses: Addresses,
     ) -> Result<Self, PlanError> {
         let mut host = Host::look();
         if lower::limits::wants_cgroup(profile) {
@@ -324,6 +317,6 @@ impl ExecPlan {
         if lower::network::is_proxied(profile) {
             host.look_for_resolvers();
         }
-        lower::lower(profile, spec, &host, tier, backend)
+        lower::lower(profile, spec, &host, tier, backend, addresses)
     }
 }

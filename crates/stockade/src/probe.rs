@@ -38,20 +38,20 @@ pub(crate) fn engine(helper: &Path, tier: Tier) -> Support {
 
 /// Whether bubblewrap confines a command here.
 #[cfg(target_os = "linux")]
-pub(crate) fn bwrap() -> Support {
-    tools::bwrap().support
+pub(crate) fn bwrap(given: Option<&Path>) -> Support {
+    tools::bwrap(given).support
 }
 
 /// Whether nsjail confines a command here.
 #[cfg(target_os = "linux")]
-pub(crate) fn nsjail() -> Support {
-    tools::nsjail().support
+pub(crate) fn nsjail(given: Option<&Path>) -> Support {
+    tools::nsjail(given).support
 }
 
 /// Whether gVisor confines a command here.
 #[cfg(target_os = "linux")]
-pub(crate) fn runsc() -> Support {
-    tools::runsc().support
+pub(crate) fn runsc(given: Option<&Path>) -> Support {
+    tools::runsc(given).support
 }
 
 /// A program on the search path, whose relative entries are left out.

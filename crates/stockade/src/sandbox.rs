@@ -104,6 +104,14 @@ pub enum RunError {
     /// The policy needs somebody who answers in the sandbox's network.
     #[error("the policy lists hosts or forwards ports, and no network service was given")]
     NoNetworkService,
+    /// What builds the sandbox can't be used; nothing of the command has run.
+    #[error("the backend `{backend}` failed: {reason}")]
+    NotStarted {
+        /// Which one.
+        backend: BackendName,
+        /// What it said.
+        reason: String,
+    },
     /// What builds the sandbox failed; the command was not started, or its end is not known.
     #[error("the backend `{backend}` failed: {reason}")]
     Backend {
@@ -259,7 +267,7 @@ impl Command {
         let spec = self.spec();
         let profile = &self.sandbox.profile;
         let backends = &self.sandbox.backends;
-        let plan = backends.plan(profile, &spec)?;
+        let mut choice = backends.choose(profile, &self.sandbox.helper)?;
         let [stdin, stdout, stderr] = self.standard;
         let input = stdio::input(stdin)?;
         let output = stdio::output(stdout, 1)?;
@@ -280,12 +288,11 @@ impl Command {
             kept: &kept,
             network: self.sandbox.network.as_deref(),
         };
-        let mut child = match Child::start(plan, backends, launch) {
-            Err(RunError::Spawn(error)) => match ExecPlan::instead(profile, &spec, &error)? {
-                Some(plan) => Child::start(plan, backends, launch)?,
-                None => return Err(error.into()),
-            },
-            started => started?,
+        let mut child = loop {
+            match Child::start(choice.next(&spec)?, backends, launch) {
+                Ok(child) => break child,
+                Err(error) => choice.passed_over(error)?,
+            }
         };
         child.stdin = input.outer;
         child.stdout = output.outer;

@@ -9,14 +9,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stockade_policy::profile::{Backend as Name, Level, Profile, Sourced};
+use stockade_policy::profile::{Backend as Name, Level, Profile};
 use stockade_policy::{SandboxPolicy, Surroundings};
 
-use crate::backend::{Backend, Backends, strength};
+use crate::backend::{Backends, strength};
+use crate::choice;
 use crate::from_policy::FromPolicyError;
-use crate::lower::{self, Weaker};
-use crate::plan::{ExecPlan, PlanError, Spec};
-use crate::report::Enforcement;
+use crate::plan::Spec;
 
 /// What was chosen, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -79,17 +78,6 @@ pub fn select_sandbox(
     Backends::built_in().select(level, &profile, helper)
 }
 
-/// In the order in which they are tried at a level.
-fn candidates(level: Level) -> &'static [Name] {
-    match level {
-        Level::Off => &[],
-        Level::Default => &[Name::Native, Name::Landlock, Name::Bwrap, Name::Nsjail],
-        Level::Enhanced => &[Name::Native],
-        Level::Container => &[Name::Docker],
-        Level::Maximum => &[Name::Gvisor],
-    }
-}
-
 impl Backends {
     /// Chooses for a level.
     ///
@@ -109,20 +97,20 @@ impl Backends {
             });
         }
         let mut tried = Vec::new();
-        let weaker = [Level::Container, Level::Enhanced, Level::Default];
-        let weaker = weaker
-            .into_iter()
-            .filter(|other| profile.best_effort.value && *other < level);
-        for considered in [level].into_iter().chain(weaker) {
-            for name in candidates(considered) {
-                match self.consider(*name, level, considered, profile, helper) {
-                    Ok(mut chosen) => {
-                        if !tried.is_empty() {
-                            chosen.reason = format!("{}; {}", chosen.reason, tried.join("; "));
-                        }
-                        return Ok(chosen);
+        let best_effort = profile.best_effort.value;
+        for (considered, name) in choice::ladder(level, best_effort) {
+            match self.consider(name, level, considered, profile, helper) {
+                Ok(mut chosen) => {
+                    if !tried.is_empty() {
+                        chosen.reason = format!("{}; {}", chosen.reason, tried.join("; "));
                     }
-                    Err(reason) => tried.push(format!("{name}: {reason}")),
+                    return Ok(chosen);
+                }
+                Err(refusal) => {
+                    tried.push(format!("{name}: {}", refusal.reason));
+                    if refusal.works && choice::is_last_word(name, best_effort) {
+                        break;
+                    }
                 }
             }
         }
@@ -137,30 +125,29 @@ impl Backends {
         considered: Level,
         profile: &Profile,
         helper: &Path,
-    ) -> Result<SandboxSelection, String> {
+    ) -> Result<SandboxSelection, Refusal> {
         let named = self.iter().filter(|backend| backend.name() == name);
+        let spec = Spec {
+            argv: vec!["true".into()],
+            ..Spec::default()
+        };
         let mut reasons = Vec::new();
+        let mut works = false;
         for backend in named {
             let support = backend.probe(helper);
             if !support.is_usable() {
                 reasons.extend(support.gaps().iter().map(|gap| gap.reason.clone()));
                 continue;
             }
-            let plan = match plan_with(backend, considered, profile) {
+            works = true;
+            let plan = match choice::plan_at(backend, considered, profile, &spec) {
                 Ok(plan) => plan,
                 Err(error) => {
                     reasons.push(error.to_string());
                     continue;
                 }
             };
-            let partly = plan.enforcement.iter();
-            let mut gaps: Vec<String> = partly
-                .filter(|report| report.enforcement != Enforcement::Full)
-                .map(|report| {
-                    let gap = report.gap.as_deref().unwrap_or_default();
-                    format!("{}: {gap}", report.clause)
-                })
-                .collect();
+            let mut gaps = choice::gaps(&plan);
             if strength(name) < level {
                 gaps.insert(0, format!("below the level `{level}`"));
             }
@@ -174,26 +161,18 @@ impl Backends {
         if reasons.is_empty() {
             reasons.push("not in this build".to_owned());
         }
-        Err(reasons.join(", "))
+        Err(Refusal {
+            reason: reasons.join(", "),
+            works,
+        })
     }
 }
 
-/// A plan for the policy with this backend, of a command that does nothing.
-fn plan_with(
-    backend: &dyn Backend,
-    level: Level,
-    profile: &Profile,
-) -> Result<ExecPlan, PlanError> {
-    let mut profile = profile.clone();
-    profile.level = Sourced::built_in(level);
-    profile.backend = Some(Sourced::built_in(backend.name()));
-    let spec = Spec {
-        argv: vec!["true".into()],
-        ..Spec::default()
-    };
-    let plan = backend.plan(&profile, &spec)?;
-    lower::check(&profile, Weaker::Chosen, &plan.enforcement)?;
-    Ok(plan)
+/// Why a candidate is passed over.
+struct Refusal {
+    reason: String,
+    /// Whether it works here, and only can't hold the policy.
+    works: bool,
 }
 
 impl fmt::Display for SandboxSelection {

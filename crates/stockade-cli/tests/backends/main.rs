@@ -14,6 +14,8 @@ mod kernel_surface;
 mod lifecycle;
 #[path = "../contract/limits.rs"]
 mod limits;
+#[path = "../contract/network_list.rs"]
+mod network_list;
 #[path = "../contract/network_off.rs"]
 mod network_off;
 #[path = "../contract/renames.rs"]
@@ -75,6 +77,7 @@ fn rows() -> Vec<Case> {
         git::cases(),
         kernel_surface::cases(),
         network_off::cases(),
+        network_list::cases(),
         lifecycle::cases(),
         limits::cases(),
     ];

@@ -268,11 +268,66 @@ fn an_image_means_a_container() {
 #[test]
 fn a_list_of_hosts_is_for_those_who_can_filter() {
     let context = Context::new();
-    for backend in ["bwrap", "docker", "gvisor"] {
-        let args = ["run", "--backend", backend, "--allow", "example.com"];
-        let args = args.into_iter().chain(["--", "touch", "ran"]);
+    let list = ["--allow", "example.com", "--", "touch", "ran"];
+    for (flags, word) in [
+        (&["--backend", "landlock"][..], "network namespace"),
+        (&["--backend", "external", "--best-effort"], "external"),
+        // As a runtime of an engine's it has a network that nothing can be handed out of.
+        (&["--backend", "gvisor", "--image", "x"], "gvisor"),
+    ] {
+        let args = ["run"].iter().chain(flags).chain(&list);
         let ran = context.stockade(args).ends_with(125);
-        assert!(ran.stderr.contains(backend), "{ran:#?}");
+        assert!(ran.stderr.contains(word), "{ran:#?}");
         assert!(!context.project().join("ran").exists());
     }
+}
+
+/// Where nobody may make namespaces, and nothing but a container was asked for.
+#[test]
+fn a_run_falls_back_as_far_as_it_is_told_and_says_so() {
+    let mut context = Context::new();
+    context.set("DOCKER_HOST", "unix:///nonexistent/docker.sock");
+    let args = ["run", "--level", "container", "--", "touch", "ran"];
+    let ran = context.stockade(args).ends_with(125);
+    assert!(ran.stderr.contains("docker"), "{ran:#?}");
+    assert!(!context.project().join("ran").exists());
+
+    let best = [
+        "run",
+        "--level",
+        "container",
+        "--best-effort",
+        "--report",
+        "r.json",
+    ];
+    let args = best.into_iter().chain(["--", "touch", "ran"]);
+    let ran = context.stockade(args).ends_with(0);
+    let said = "below the level `container`, running in `native`: docker:";
+    assert!(ran.stderr.contains(said), "{ran:#?}");
+    assert!(context.project().join("ran").exists());
+    let report = fs::read(context.project().join("r.json")).unwrap();
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["backend"], "native");
+    let warning = report["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with(said), "{report:#}");
+    let args = best
+        .into_iter()
+        .chain(["--dry-run", "--json", "--", "true"]);
+    let plan = context.stockade(args).json();
+    assert_eq!(plan["backend"], "native", "tried, not guessed");
+
+    // A clause that is required holds, or nothing runs.
+    let args = [
+        "run",
+        "--level",
+        "maximum",
+        "--best-effort",
+        "--require",
+        "names",
+    ];
+    let args = args
+        .into_iter()
+        .chain(["--dry-run", "--json", "--", "true"]);
+    let plan = context.stockade(args).json();
+    assert_eq!(plan["backend"], "native", "none of the others holds it");
 }

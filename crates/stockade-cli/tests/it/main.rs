@@ -8,6 +8,7 @@
 mod backends;
 mod bad_input;
 mod basics;
+mod containers;
 mod context;
 mod crowd;
 mod doctor;

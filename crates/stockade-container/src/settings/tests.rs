@@ -46,6 +46,7 @@ fn body(project: &Path, image_is_root: bool) -> ContainerCreateBody {
         seccomp: "",
         seccomp_gap: None,
         network: "",
+        hosts: None,
         ipc: "",
         ipc_gap: None,
     };

@@ -73,7 +73,7 @@ fn an_image_is_what_the_command_sees() {
 
     // Nothing is pulled behind the user's back.
     match run(Some("stockade/nowhere:1")) {
-        Err(RunError::Backend { reason, .. }) => {
+        Err(RunError::NotStarted { reason, .. }) => {
             assert!(reason.contains("stockade image from-host"), "{reason}");
         }
         other => panic!("{other:?}"),

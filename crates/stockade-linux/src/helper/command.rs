@@ -10,7 +10,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
 use crate::control::Report;
-use crate::plan::{Command, LinuxPlan, Text};
+use crate::plan::{LinuxPlan, Text};
 use crate::seccomp::{InstallFlags, Program, install};
 use crate::stage::{At, Failure, Stage};
 use crate::{landlock, sys};
@@ -27,7 +27,7 @@ pub(super) fn run(
         .and_then(|()| set_apart(plan))
         .and_then(|()| install_filter(plan, filter, listener));
     match ready {
-        Ok(()) => execute(&plan.command),
+        Ok(()) => execute(&plan.command.argv, &plan.command.env),
         Err(failure) => failure,
     }
 }
@@ -87,8 +87,8 @@ fn prepare(terminal: Option<&OwnedFd>) -> Result<(), Failure> {
 }
 
 /// Tries each place where the program may be, as `execvp(3)` does.
-fn execute(command: &Command) -> Failure {
-    let Some(program) = command.argv.first().map(Text::as_c_str) else {
+pub(super) fn execute(argv: &[Text], env: &[Text]) -> Failure {
+    let Some(program) = argv.first().map(Text::as_c_str) else {
         return Failure {
             stage: Stage::Find,
             errno: libc::ENOENT,
@@ -97,8 +97,8 @@ fn execute(command: &Command) -> Failure {
     };
     let subject = program.as_bytes().to_vec();
     let mut found_but = None;
-    for candidate in candidates(program, &command.env) {
-        let Err(error) = sys::process::execute(&candidate, &command.argv, &command.env);
+    for candidate in candidates(program, env) {
+        let Err(error) = sys::process::execute(&candidate, argv, env);
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         let exists =
             rustix::fs::accessat(CWD, &candidate, Access::EXISTS, AtFlags::empty()).is_ok();

@@ -65,11 +65,7 @@ fn start(
         }
         None => None,
     };
-    let command = confine(plan, control)?;
-    Ok(Running {
-        connector,
-        ..command
-    })
+    Ok(confine(plan, control)?.with(connector))
 }
 
 /// What needs no namespace: from the limits to the command itself.
@@ -133,8 +129,15 @@ pub(super) struct Running {
     connector: Option<Connector>,
 }
 
+impl Running {
+    /// The same with a line on which the launcher may ask for sockets.
+    pub(super) fn with(self, connector: Option<Connector>) -> Self {
+        Self { connector, ..self }
+    }
+}
+
 /// The launcher has the sockets; nothing runs before somebody answers on them.
-fn await_proxy(control: BorrowedFd<'_>) -> io::Result<()> {
+pub(super) fn await_proxy(control: BorrowedFd<'_>) -> io::Result<()> {
     match Request::receive(control)? {
         Some(Request::Proceed) => Ok(()),
         Some(Request::Signal(_)) | None => Err(io::ErrorKind::ConnectionAborted.into()),

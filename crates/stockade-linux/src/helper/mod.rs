@@ -5,10 +5,12 @@
 //! the step that failed and its errno, never as text.
 
 mod command;
+mod entry;
 mod init;
 mod outer;
 mod unshared;
 
+pub(crate) use entry::MARKER as ENTRY_MARKER;
 pub(crate) use outer::{MOMENT, direct};
 
 use std::ffi::OsString;
@@ -29,16 +31,19 @@ const NOT_FOR_PEOPLE: i32 = 2;
 /// The launcher has been told why.
 pub(crate) const FAILED: i32 = 125;
 
-/// Whether this program was started as the helper.
+/// Whether this program was started as the helper, or as the entry of a container.
 pub fn is_requested() -> bool {
     std::env::args_os()
         .nth(1)
-        .is_some_and(|argument| argument == MARKER)
+        .is_some_and(|argument| argument == MARKER || argument == ENTRY_MARKER)
 }
 
 /// Builds the sandbox and waits for it. Returns the helper's own exit code, which only tells
 /// whether it worked: the command's outcome went to the launcher as a message.
 pub fn main() -> i32 {
+    if std::env::args_os().nth(1).as_deref() == Some(ENTRY_MARKER.as_ref()) {
+        return entry::main(std::env::args_os().skip(2)).unwrap_or(NOT_FOR_PEOPLE);
+    }
     let Some([plan, control, life]) = adopt(std::env::args_os().skip(2)) else {
         return NOT_FOR_PEOPLE;
     };

@@ -17,13 +17,18 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::process::{DumpableBehavior, Pid, getpid, set_child_subreaper, set_dumpable_behavior};
 
+use rustix::thread::UnshareFlags;
+
 use self::scratch::Scratch;
 use super::{init, outer};
 use crate::control::Report;
+use crate::namespaces::Ids;
+use crate::network::Connector;
 use crate::plan::LinuxPlan;
 use crate::stage::{At, Failure, Stage};
+use crate::sys::network_namespace::NewNetwork;
 use crate::sys::process::{Fork, Reaped, exit_now};
-use crate::{cgroup, sys};
+use crate::{cgroup, network, sys};
 
 /// As the keeper.
 pub(super) fn run(
@@ -79,13 +84,38 @@ fn run_supervisor(
     }
 }
 
+/// A network of its own for a program that builds the rest of the sandbox and would have nobody
+/// answer in there. Without privileges a user namespace comes with it, in which the program has
+/// the user's own number and, once it is executed, no capability.
+fn own_network(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Option<Connector>, Failure> {
+    if !plan.own_network {
+        return Ok(None);
+    }
+    if !rustix::process::geteuid().is_root() {
+        let ids = Ids::own();
+        sys::process::unshare(UnshareFlags::NEWUSER).at(Stage::Unshare)?;
+        // The files belong to root otherwise (proc(5)).
+        set_dumpable_behavior(DumpableBehavior::Dumpable).at(Stage::MapIds)?;
+        let mapped = ids.map().at(Stage::MapIds);
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::MapIds)?;
+        mapped?;
+    }
+    let network = NewNetwork::begin().at(Stage::Network)?;
+    network.enter().at(Stage::Network)?;
+    network::prepare(plan.network.as_ref(), control)
+}
+
 /// As the supervisor; the exit code only matters to the keeper.
 fn supervise(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd, keeper: Pid) -> i32 {
     // As pid 1 has one elsewhere.
     let session = || rustix::process::setsid().at(Stage::NewSession);
     let confined = guard_self()
         .and_then(|()| session())
-        .and_then(|_| init::confine(plan, control));
+        .and_then(|_| own_network(plan, control))
+        .and_then(|connector| {
+            let command = init::confine(plan, control)?;
+            Ok(command.with(connector))
+        });
     match confined {
         Ok(command) => {
             let end_everybody = || {

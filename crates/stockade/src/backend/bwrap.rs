@@ -61,7 +61,7 @@ impl Backend for Bwrap {
     }
 
     fn probe(&self, _: &Path) -> Support {
-        probe::bwrap()
+        probe::bwrap(self.path.as_deref())
     }
 
     fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError> {
@@ -130,6 +130,7 @@ fn words() -> Words {
         seccomp: "seccomp filter",
         seccomp_gap: Some("process 1 inside is bwrap's, has no filter, and can be traced"),
         network: "network namespace with a loopback only",
+        hosts: Some(program::HOSTS),
         ipc: "ipc namespace, hidden sockets",
         ipc_gap: Some(
             "Unix sockets of the host that lie in a readable directory can be connected to",
@@ -151,7 +152,7 @@ fn view(plan: &ExecPlan, is_directory: impl Fn(&Path) -> bool) -> Result<Vec<Tex
     ] {
         out.add([flag])?;
     }
-    if linux.own_network {
+    if program::cuts_network(linux) {
         out.add(["--unshare-net"])?;
     }
     if !linux.terminal {

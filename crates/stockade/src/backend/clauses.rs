@@ -3,6 +3,7 @@
 use stockade_policy::profile::{Clause, Profile, SeccompMode};
 use stockade_rules::{AbsPath, Access, Pattern, Rank};
 
+use crate::network::Addresses;
 use crate::plan::ExecPlan;
 use crate::report::{ClauseReport, Enforcement};
 
@@ -27,10 +28,10 @@ pub(super) fn clauses(profile: &Profile, plan: &ExecPlan, words: &Words) -> Vec<
         filter(profile, words),
         full(
             Clause::Network,
-            if plan.linux.own_network {
-                words.network
-            } else {
-                "open by policy"
+            match (&plan.network, words.hosts) {
+                (Some(_), Some(hosts)) => hosts.mechanism,
+                _ if plan.linux.own_network => words.network,
+                _ => "open by policy",
             },
         ),
         ClauseReport::partly_if(
@@ -83,10 +84,24 @@ pub struct Words {
     pub seccomp_gap: Option<&'static str>,
     /// What cuts the network.
     pub network: &'static str,
+    /// What lets single hosts through; none if nothing can.
+    pub hosts: Option<Hosts>,
     /// What keeps sockets and shared memory apart.
     pub ipc: &'static str,
     /// What is in reach all the same.
     pub ipc_gap: Option<&'static str>,
+}
+
+/// How a backend lets single hosts through.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "backends fill it in")]
+pub struct Hosts {
+    /// By what.
+    pub mechanism: &'static str,
+    /// Which addresses stand for names inside.
+    pub addresses: Addresses,
+    /// Whether a process of ours is inside that connects to ports there.
+    pub expose: bool,
 }
 
 /// What rules ask for that mounts can't give.

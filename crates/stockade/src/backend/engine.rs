@@ -7,7 +7,7 @@ use std::path::Path;
 use stockade_linux::{Denial, Outcome, Running};
 use stockade_policy::profile::{Backend as Name, Profile};
 
-use super::{Backend, Held, Launch};
+use super::{Answering, Backend, Held, Launch};
 use crate::network::NetworkGuard;
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::probe::{self, Support, Tier};
@@ -46,26 +46,18 @@ impl Backend for Engine {
     }
 
     fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
-        let order = match (&plan.network, launch.network) {
-            (None, _) => None,
-            (Some(order), Some(service)) => Some((order, service)),
-            (Some(_), None) => return Err(RunError::NoNetworkService),
-        };
-        let mut network = None;
-        let mut attach = |sockets| {
-            if let Some((order, service)) = order {
-                network = Some(service.serve(order, sockets)?);
-            }
-            Ok(())
-        };
+        let mut answering = Answering::new(plan, launch)?;
         let running = stockade_linux::spawn(
             &plan.linux,
             launch.builder,
             launch.standard,
             launch.kept,
-            &mut attach,
+            &mut |sockets| answering.attach(sockets),
         )?;
-        Ok(Box::new(Confined { running, network }))
+        Ok(Box::new(Confined {
+            running,
+            network: answering.guard,
+        }))
     }
 }
 

@@ -13,6 +13,7 @@ use stockade_policy::profile::{Backend as Name, BasePolicy, Clause, Profile};
 use super::engine::Confined;
 use super::{Backend, Held, Launch};
 use crate::lower;
+use crate::network::Addresses;
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::probe::Support;
 use crate::report::{ClauseReport, Enforcement};
@@ -34,7 +35,10 @@ impl Backend for External {
     }
 
     fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError> {
-        let mut plan = ExecPlan::for_backend(profile, spec, Name::External)?;
+        let mut plan = ExecPlan::for_backend(profile, spec, Name::External, Addresses::ROUTED)?;
+        if plan.network.is_some() {
+            return Err(PlanError::Filtered(Name::External));
+        }
         let vouched = profile.base_policy.value == BasePolicy::External;
         for report in &mut plan.enforcement {
             if !matches!(

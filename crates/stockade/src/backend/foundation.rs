@@ -6,10 +6,12 @@ use stockade_policy::profile::{Backend as Name, Profile};
 use stockade_rules::AbsPath;
 
 use super::{lookup, program};
+use crate::host::{self, Found};
 use crate::lower;
+use crate::network::Addresses;
 use crate::plan::{ExecPlan, PlanError, Spec};
 
-pub use super::clauses::Words;
+pub use super::clauses::{Hosts, Words};
 
 /// A plan for `backend` whose carrier is still to be set: its `linux` has the view, the rules, the
 /// limits, the environment, the filter, and the command by its own path.
@@ -22,7 +24,17 @@ pub fn plan(
     backend: Name,
     words: &Words,
 ) -> Result<ExecPlan, PlanError> {
-    let mut plan = ExecPlan::for_backend(profile, spec, backend)?;
+    let addresses = words
+        .hosts
+        .map_or(Addresses::ROUTED, |hosts| hosts.addresses);
+    let mut plan = ExecPlan::for_backend(profile, spec, backend, addresses)?;
+    match (&plan.network, words.hosts) {
+        (Some(_), None) => return Err(PlanError::Filtered(backend)),
+        (Some(order), Some(hosts)) if !hosts.expose && !order.expose.is_empty() => {
+            return Err(PlanError::Expose(backend));
+        }
+        _ => {}
+    }
     program::protect_git_config(&mut plan.linux, profile);
     plan.enforcement = super::clauses::clauses(profile, &plan, words);
     plan.linux.landlock = None;
@@ -49,4 +61,17 @@ pub fn find_command(plan: &ExecPlan) -> Result<(), stockade_linux::SpawnError> {
 /// those below it so.
 pub fn mounts_below(path: &AbsPath) -> Vec<AbsPath> {
     lookup::mounts_below(path)
+}
+
+/// Whether a file of the host is seen inside, by its real path.
+pub fn shows(plan: &ExecPlan, path: &AbsPath) -> bool {
+    lookup::shown_at(&plan.linux, path) != lookup::Shown::Nothing
+}
+
+/// Where something really is, if it is there; links are followed one by one.
+pub fn real_path(path: &AbsPath) -> Option<AbsPath> {
+    match host::resolve_all(path) {
+        Found::Present { real, .. } => Some(real),
+        _ => None,
+    }
 }

@@ -15,7 +15,7 @@ use stockade_linux::plan::{LinuxPlan, Mount, Resource, Root, Text, View};
 use stockade_policy::profile::{Backend as Name, Profile};
 use stockade_rules::AbsPath;
 
-use super::foundation::{self, Words};
+use super::foundation::{self, Hosts, Words};
 use super::program::Tells;
 use super::{Backend, Held, Launch, lookup, program};
 use crate::host::Host;
@@ -71,7 +71,7 @@ impl Backend for Gvisor {
     }
 
     fn probe(&self, _: &Path) -> Support {
-        probe::runsc()
+        probe::runsc(self.path.as_deref())
     }
 
     fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError> {
@@ -88,7 +88,7 @@ impl Backend for Gvisor {
 
         let mut free = program::free_descriptors(&spec.keep_descriptors);
         let [config_fd, status_fd] = [(); 2].map(|()| free.next().unwrap_or(i32::MAX));
-        let network = if plan.linux.own_network {
+        let network = if program::cuts_network(&plan.linux) {
             "none"
         } else {
             "host"
@@ -197,6 +197,11 @@ fn words() -> Words {
         seccomp: "gVisor's kernel, which the host's filters",
         seccomp_gap: Some("the filter itself is not installed inside"),
         network: "no network but gVisor's own loopback",
+        hosts: Some(Hosts {
+            mechanism: "network namespace that leads to the filtering proxy only; its sockets \
+                        are of the host's kernel",
+            ..program::HOSTS
+        }),
         ipc: "a kernel of its own; no socket of the host",
         ipc_gap: None,
     }
@@ -246,7 +251,11 @@ fn bundle_spec(
     let rlimits = plan.rlimits.iter().map(
         |limit| json!({ "type": rlimit(limit.resource), "soft": limit.value, "hard": limit.value }),
     );
-    let namespaces = ["pid", "network", "ipc", "uts", "mount"].map(|kind| json!({ "type": kind }));
+    let mut namespaces = vec!["pid", "ipc", "uts", "mount"];
+    if program::cuts_network(plan) {
+        namespaces.push("network");
+    }
+    let namespaces = namespaces.into_iter().map(|kind| json!({ "type": kind }));
     Ok(json!({
         "ociVersion": "1.0.2",
         "process": {
@@ -262,7 +271,7 @@ fn bundle_spec(
         "root": { "path": root, "readonly": true },
         "hostname": "stockade",
         "mounts": mounts,
-        "linux": { "namespaces": namespaces },
+        "linux": { "namespaces": namespaces.collect::<Vec<_>>() },
     }))
 }
 

@@ -28,12 +28,10 @@ use std::sync::Arc;
 use stockade_linux::{Builder, Denial, Outcome};
 use stockade_policy::profile::{Backend as Name, BasePolicy, Level, Profile};
 
-use crate::lower::{self, Weaker};
-use crate::network::{NetworkGuard, NetworkService};
+use crate::network::{NetworkGuard, NetworkOrder, NetworkService};
 use crate::plan::{ExecPlan, PlanError, Spec};
-use crate::probe::{Support, Tier};
+use crate::probe::Support;
 use crate::sandbox::RunError;
-use crate::tier;
 
 pub use bwrap::Bwrap;
 pub use engine::Engine;
@@ -80,6 +78,40 @@ pub struct Launch<'a> {
     pub kept: &'a [(BorrowedFd<'a>, i32)],
     /// Who answers in the sandbox's network, where the plan has an order for it.
     pub network: Option<&'a dyn NetworkService>,
+}
+
+/// Who answers in a sandbox's network that is about to be, and then what does.
+#[derive(Debug)]
+pub struct Answering<'a> {
+    order: Option<(&'a NetworkOrder, &'a dyn NetworkService)>,
+    /// What answers, once the sockets are there.
+    pub guard: Option<Box<dyn NetworkGuard>>,
+}
+
+impl<'a> Answering<'a> {
+    /// For a plan that is started with this.
+    ///
+    /// # Errors
+    /// If the plan needs somebody and there is nobody.
+    pub fn new(plan: &'a ExecPlan, launch: &Launch<'a>) -> Result<Self, RunError> {
+        let order = match (&plan.network, launch.network) {
+            (None, _) => None,
+            (Some(order), Some(service)) => Some((order, service)),
+            (Some(_), None) => return Err(RunError::NoNetworkService),
+        };
+        Ok(Self { order, guard: None })
+    }
+
+    /// Has the sockets answered on, which came from inside.
+    ///
+    /// # Errors
+    /// If they can't be; then the command does not run.
+    pub fn attach(&mut self, sockets: Vec<OwnedFd>) -> io::Result<()> {
+        if let Some((order, service)) = self.order {
+            self.guard = Some(service.serve(order, sockets)?);
+        }
+        Ok(())
+    }
 }
 
 /// A sandbox that has been started. Dropping it ends it.
@@ -165,51 +197,13 @@ impl Backends {
         self.0.iter().map(AsRef::as_ref)
     }
 
-    /// The plan of the first of this name that can make one.
-    fn plan_by_name(
-        &self,
-        name: Name,
-        profile: &Profile,
-        spec: &Spec,
-    ) -> Result<ExecPlan, PlanError> {
-        let mut first_refusal = None;
-        for backend in self.iter().filter(|backend| backend.name() == name) {
-            match backend.plan(profile, spec) {
-                Ok(plan) => return Ok(plan),
-                Err(error) => {
-                    first_refusal.get_or_insert(error);
-                }
-            }
-        }
-        Err(first_refusal.unwrap_or(PlanError::Backend(name)))
-    }
-
-    /// Plans a run with the backend that the profile names or its level means.
+    /// Plans a run with the backend that the profile names or its level means; no other is tried
+    /// if it turns out that it does not work here ([`Backends::choose`] does).
     ///
     /// # Errors
     /// If that backend is missing or can't enforce the profile.
     pub fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError> {
-        let named = named(profile)?;
-        let Some(first) = tier::first(named) else {
-            let name = named.unwrap_or(Name::None);
-            let mut plan = self.plan_by_name(name, profile, spec)?;
-            if plan.network.is_some() {
-                // Only the helper makes sockets in the sandbox's network.
-                return Err(PlanError::Filtered(name));
-            }
-            lower::check(profile, Weaker::Chosen, &plan.enforcement)?;
-            let gaps = tier::shortfall(&plan);
-            if !gaps.is_empty() {
-                let notice = format!("running in `{name}`: not in full: {gaps} (see --report)");
-                plan.warnings.insert(0, notice);
-            }
-            return Ok(plan);
-        };
-        let mut plan = ExecPlan::in_tier(profile, spec, first)?;
-        if first != Tier::Native {
-            plan.warnings.insert(0, tier::notice(&plan, None));
-        }
-        Ok(plan)
+        self.choose(profile, Path::new(NO_HELPER))?.next(spec)
     }
 
     /// Starts the command of a plan that one of these made.
@@ -229,9 +223,11 @@ impl Default for Backends {
     }
 }
 
-/// The backend that a profile names, or that its level means; none where the strongest tier that
-/// holds is meant.
-fn named(profile: &Profile) -> Result<Option<Name>, PlanError> {
+/// A helper that is not there: no self-test can use it.
+const NO_HELPER: &str = "/nonexistent";
+
+/// The backend that a profile names; none where its level means one.
+pub(crate) fn named(profile: &Profile) -> Result<Option<Name>, PlanError> {
     let stated = profile.backend.as_ref().map(|backend| backend.value);
     let base = profile.base_policy.value;
     match (base, stated) {
@@ -243,10 +239,7 @@ fn named(profile: &Profile) -> Result<Option<Name>, PlanError> {
     let Some(backend) = stated else {
         return match level {
             Level::Off => Err(PlanError::Danger(Name::None)),
-            Level::Default => Ok(None),
-            Level::Enhanced => Ok(Some(Name::Native)),
-            Level::Container => Ok(Some(Name::Docker)),
-            Level::Maximum => Ok(Some(Name::Gvisor)),
+            _ => Ok(None),
         };
     };
     if backend == Name::None {

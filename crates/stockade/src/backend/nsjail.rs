@@ -62,7 +62,7 @@ impl Backend for Nsjail {
     }
 
     fn probe(&self, _: &Path) -> Support {
-        probe::nsjail()
+        probe::nsjail(self.path.as_deref())
     }
 
     fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError> {
@@ -131,6 +131,7 @@ fn words() -> Words {
         seccomp: "seccomp filter, by Kafel",
         seccomp_gap: None,
         network: "network namespace with a loopback only",
+        hosts: Some(program::HOSTS),
         ipc: "ipc namespace, hidden sockets",
         ipc_gap: Some(
             "Unix sockets of the host that lie in a readable directory can be connected to",

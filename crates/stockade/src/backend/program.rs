@@ -21,9 +21,11 @@ use stockade_linux::{Denial, Outcome, Running};
 use stockade_policy::profile::{Backend as Name, Guard, PROTECTED_NAMES, Profile};
 use stockade_rules::AbsPath;
 
+use super::foundation::Hosts;
 use super::lookup::{Shown, find_command, shown_at};
-use super::{Held, Launch};
+use super::{Answering, Held, Launch};
 use crate::host::{Found, Host};
+use crate::network::{Addresses, NetworkGuard};
 use crate::plan::{Carrier, Content, ExecPlan, Input, PlanError, Program};
 use crate::probe;
 use crate::sandbox::RunError;
@@ -65,7 +67,7 @@ pub(super) fn started_by_helper(
         .collect();
     run.command.cwd = AbsPath::root();
     run.own_namespaces = false;
-    run.own_network = false;
+    run.own_network = !cuts_network(plan) && plan.network.is_some();
     run.mounts = Vec::new();
     run.landlock = None;
     run.mediation = None;
@@ -79,6 +81,19 @@ pub(super) fn started_by_helper(
     }
     run
 }
+
+/// Whether the program itself cuts the network off. Where somebody answers in it the helper makes
+/// it, and the program is started inside.
+pub(super) fn cuts_network(plan: &LinuxPlan) -> bool {
+    plan.own_network && plan.network.is_none()
+}
+
+/// How hosts are let through where the helper makes the network.
+pub(super) const HOSTS: Hosts = Hosts {
+    mechanism: "network namespace that leads to the filtering proxy only",
+    addresses: Addresses::ROUTED,
+    expose: true,
+};
 
 /// Adds what the mediator would hold elsewhere and a mount can hold for what exists: git's
 /// configuration. Git itself can't replace it then either, as the report says.
@@ -162,15 +177,17 @@ pub(super) fn spawn(
             .iter()
             .map(|(_, write, number)| (write.as_fd(), *number)),
     );
+    let mut answering = Answering::new(plan, launch)?;
     let running = stockade_linux::spawn(
         &program.run,
         launch.builder,
         launch.standard,
         &kept,
-        &mut |_| Ok(()),
+        &mut |sockets| answering.attach(sockets),
     )?;
     Ok(Box::new(Supervised {
         running,
+        network: answering.guard,
         backend: plan.backend,
         status: status.map(|(read, ..)| Mutex::new((read, Vec::new()))),
         tells,
@@ -200,6 +217,7 @@ fn in_memory(content: &Content) -> io::Result<File> {
 #[derive(Debug)]
 struct Supervised {
     running: Running,
+    network: Option<Box<dyn NetworkGuard>>,
     backend: Name,
     /// What it says, and what it said so far.
     status: Option<Mutex<(File, Vec<u8>)>>,
@@ -231,6 +249,10 @@ impl Held for Supervised {
 
     fn take_terminal(&mut self) -> Option<OwnedFd> {
         self.running.take_terminal()
+    }
+
+    fn take_network(&mut self) -> Option<Box<dyn NetworkGuard>> {
+        self.network.take()
     }
 
     fn hear(&mut self) -> io::Result<bool> {

@@ -1,5 +1,6 @@
 //! The command's environment.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use stockade_linux::plan::Text;
@@ -7,7 +8,6 @@ use stockade_policy::profile::{Backend, Profile};
 use stockade_rules::{AbsPath, Kind};
 
 use super::network::Network;
-use crate::network::PROXY_ADDRESS;
 use crate::plan::{PlanError, Spec};
 
 pub(super) struct Environment {
@@ -40,7 +40,7 @@ pub(super) fn lower(
         .map_err(PlanError::Environment)?
         .with_markers(
             &backend.to_string(),
-            network.own && !network.proxied,
+            network.own && network.proxy.is_none(),
             &roots,
         );
     let mut built = request.build(spec.env.iter().cloned());
@@ -75,8 +75,8 @@ pub(super) fn lower(
                 .insert(name.into(), temporary.join(directory).into());
         }
     }
-    if network.proxied {
-        for (name, value) in proxy_variables() {
+    if let Some(proxy) = network.proxy {
+        for (name, value) in proxy_variables(proxy) {
             if !stated(&name) {
                 built.env.insert(name.into(), value.into());
             }
@@ -110,9 +110,9 @@ pub(super) fn lower(
 
 /// What programs read to find a proxy, in both spellings. Names go to the proxy as names; what is
 /// on the sandbox's own loopback does not go there.
-fn proxy_variables() -> impl Iterator<Item = (String, String)> {
-    let http = format!("http://{PROXY_ADDRESS}");
-    let socks = format!("socks5h://{PROXY_ADDRESS}");
+fn proxy_variables(proxy: SocketAddr) -> impl Iterator<Item = (String, String)> {
+    let http = format!("http://{proxy}");
+    let socks = format!("socks5h://{proxy}");
     let own = "localhost,127.0.0.1,::1".to_owned();
     let values = [
         ("HTTP_PROXY", http.clone()),

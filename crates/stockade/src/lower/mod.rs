@@ -14,6 +14,7 @@ use stockade_rules::{AbsPath, Access, Kind, Pattern, RuleSet};
 
 use self::network::Network;
 use crate::host::{self, Found, Host};
+use crate::network::Addresses;
 use crate::plan::{Carrier, ExecPlan, PlanError, Spec};
 use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
@@ -52,8 +53,9 @@ pub(crate) fn lower(
     host: &Host,
     tier: Tier,
     backend: Backend,
+    addresses: Addresses,
 ) -> Result<ExecPlan, PlanError> {
-    let network = network::lower(profile, host, tier)?;
+    let network = network::lower(profile, host, tier, addresses)?;
     let mut warnings = profile.warnings.clone();
     if profile.danger_nested_namespaces.value {
         warnings.push("the command may make user namespaces of its own".to_owned());
@@ -267,7 +269,7 @@ fn clauses(profile: &Profile, host: &Host, network: &Network) -> Vec<ClauseRepor
             "refusals are only logged",
         ),
     ];
-    reports.push(match (network.own, network.proxied) {
+    reports.push(match (network.own, network.proxy.is_some()) {
         (false, _) => full(Clause::Network, "open by policy"),
         (true, false) => full(Clause::Network, "network namespace with a loopback only"),
         (true, true) => full(

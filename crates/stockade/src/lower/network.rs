@@ -7,7 +7,7 @@ use stockade_policy::host::{HostSet, NetworkRules};
 use stockade_policy::profile::{NetworkMode, Profile};
 
 use crate::host::Host;
-use crate::network::{NetworkOrder, PROXY_ADDRESS, SYNTHETIC_V4, SYNTHETIC_V6, SocketRole};
+use crate::network::{Addresses, NetworkOrder, SocketRole};
 use crate::plan::PlanError;
 use crate::probe::Tier;
 
@@ -15,8 +15,8 @@ use crate::probe::Tier;
 pub(super) struct Network {
     /// Whether the host's network is out of reach.
     pub(super) own: bool,
-    /// Whether names can be reached through the proxy.
-    pub(super) proxied: bool,
+    /// Where the proxy is through which names can be reached.
+    pub(super) proxy: Option<SocketAddr>,
     pub(super) sockets: Option<plan::Network>,
     /// What the mediator refuses at once.
     pub(super) inet: Option<plan::Inet>,
@@ -24,18 +24,25 @@ pub(super) struct Network {
 }
 
 const DNS: u16 = 53;
-/// The first of the addresses that stand for names is the sandbox's own.
-const OWN_V6: Ipv6Addr = Ipv6Addr::from_bits(SYNTHETIC_V6.to_bits() + 1);
 
-pub(super) fn lower(profile: &Profile, host: &Host, tier: Tier) -> Result<Network, PlanError> {
+/// `addresses` stand for names; with [`Addresses::ROUTED`] every other address is made to lead back
+/// into the sandbox.
+pub(super) fn lower(
+    profile: &Profile,
+    host: &Host,
+    tier: Tier,
+    addresses: Addresses,
+) -> Result<Network, PlanError> {
     let network = &profile.network;
     let rules = network.rules();
     let proxied = is_proxied(profile);
+    let proxy = proxied.then(|| addresses.proxy());
+    let routed = addresses == Addresses::ROUTED;
     if network.mode.value == NetworkMode::Open {
         // The host's ports are in reach as they are, and those inside are the host's.
         return Ok(Network {
             own: false,
-            proxied: false,
+            proxy: None,
             sockets: None,
             inet: None,
             order: None,
@@ -43,8 +50,8 @@ pub(super) fn lower(profile: &Profile, host: &Host, tier: Tier) -> Result<Networ
     }
     let mut making = Making::default();
     if proxied {
-        making.add(SocketRole::Proxy, SocketKind::Stream, PROXY_ADDRESS);
-        for address in resolvers(host) {
+        making.add(SocketRole::Proxy, SocketKind::Stream, addresses.proxy());
+        for address in resolvers(host, routed) {
             let place = SocketAddr::new(address, DNS);
             making.add(SocketRole::Resolver, SocketKind::Datagram, place);
         }
@@ -70,7 +77,7 @@ pub(super) fn lower(profile: &Profile, host: &Host, tier: Tier) -> Result<Networ
     if making.roles.is_empty() {
         return Ok(Network {
             own: true,
-            proxied,
+            proxy,
             sockets: None,
             inet: None,
             order: None,
@@ -86,19 +93,20 @@ pub(super) fn lower(profile: &Profile, host: &Host, tier: Tier) -> Result<Networ
     }
     Ok(Network {
         own: true,
-        proxied,
+        proxy,
         sockets: Some(plan::Network {
-            answer_everywhere: proxied,
-            addresses: vec![PROXY_ADDRESS.ip(), OWN_V6.into()],
+            answer_everywhere: proxied && routed,
+            addresses: addresses.own(),
             sockets: making.sockets,
             connector: !expose.is_empty(),
         }),
         inet: proxied.then(|| plan::Inet {
             ports: making.ports.clone(),
-            networks: networks(&rules, host),
+            networks: networks(&rules, host, addresses),
         }),
         order: Some(NetworkOrder {
             rules,
+            addresses,
             roles: making.roles,
             expose,
         }),
@@ -113,7 +121,7 @@ pub(crate) fn is_proxied(profile: &Profile) -> bool {
 
 /// The addresses for which there is an answer: those that stand for names, those that are allowed
 /// by themselves, the resolvers.
-fn networks(rules: &NetworkRules, host: &Host) -> Vec<(IpAddr, u8)> {
+fn networks(rules: &NetworkRules, host: &Host, addresses: Addresses) -> Vec<(IpAddr, u8)> {
     let allowed = rules.allow.iter().filter_map(|rule| match rule.hosts() {
         HostSet::Net(net) => Some(vec![(net.addr(), net.prefix_len())]),
         // Every address: the proxy decides.
@@ -127,7 +135,7 @@ fn networks(rules: &NetworkRules, host: &Host) -> Vec<(IpAddr, u8)> {
         IpAddr::V4(_) => (*ip, 32),
         IpAddr::V6(_) => (*ip, 128),
     });
-    let names = [(SYNTHETIC_V4.into(), 15), (SYNTHETIC_V6.into(), 64)];
+    let names = addresses.networks();
     allowed.flatten().chain(resolvers).chain(names).collect()
 }
 
@@ -155,11 +163,11 @@ fn every(port: u16) -> SocketAddr {
 }
 
 /// Where programs inside look for a resolver: what the host's file says, and the loopback, which
-/// they try when there is no file to be read.
-fn resolvers(host: &Host) -> Vec<IpAddr> {
+/// they try when there is no file to be read. Without routes only the loopback's can be had.
+fn resolvers(host: &Host, routed: bool) -> Vec<IpAddr> {
     let mut addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
     for address in &host.resolvers {
-        if !addresses.contains(address) {
+        if !addresses.contains(address) && (routed || address.is_loopback()) {
             addresses.push(*address);
         }
     }

@@ -21,9 +21,9 @@ pub(super) fn probe(helper: &Path) -> Report {
     let facts = Facts::read();
     thread::scope(|scope| {
         let namespaces = scope.spawn(|| namespaces(helper, &facts));
-        let bwrap = scope.spawn(tools::bwrap);
-        let nsjail = scope.spawn(tools::nsjail);
-        let runsc = scope.spawn(tools::runsc);
+        let bwrap = scope.spawn(|| tools::bwrap(None));
+        let nsjail = scope.spawn(|| tools::nsjail(None));
+        let runsc = scope.spawn(|| tools::runsc(None));
         let docker = scope.spawn(docker::probe);
         let landlock = landlock(helper, &facts);
         let seccomp = seccomp(helper);

@@ -12,8 +12,9 @@ use super::{Support, Tool};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) fn bwrap() -> Tool {
+pub(super) fn bwrap(given: Option<&Path>) -> Tool {
     tool(
+        given,
         "bwrap",
         "--version",
         &[
@@ -31,8 +32,9 @@ pub(super) fn bwrap() -> Tool {
     )
 }
 
-pub(super) fn nsjail() -> Tool {
+pub(super) fn nsjail(given: Option<&Path>) -> Tool {
     tool(
+        given,
         "nsjail",
         "--help",
         &["--really_quiet", "--mode", "o", "--chroot", "/", "--"],
@@ -41,8 +43,9 @@ pub(super) fn nsjail() -> Tool {
 }
 
 /// The default platform only: asking for KVM hangs on machines without nested virtualisation.
-pub(super) fn runsc() -> Tool {
+pub(super) fn runsc(given: Option<&Path>) -> Tool {
     tool(
+        given,
         "runsc",
         "--version",
         &["--network=none", "do"],
@@ -58,8 +61,15 @@ pub(super) fn broken(name: &str) -> Tool {
     }
 }
 
-fn tool(name: &str, ask_version: &str, confine: &[&str], install: &str) -> Tool {
-    let Some(path) = find(name) else {
+/// `given` is where the caller says that it is; otherwise the search path is searched.
+fn tool(
+    given: Option<&Path>,
+    name: &str,
+    ask_version: &str,
+    confine: &[&str],
+    install: &str,
+) -> Tool {
+    let Some(path) = given.map(Path::to_owned).or_else(|| find(name)) else {
         return Tool {
             support: Support::none(name, "not installed", Some(install.to_owned())),
             path: None,
@@ -131,9 +141,9 @@ mod tests {
 
     #[test]
     fn a_tool_that_fails_is_not_available() {
-        let failing = tool("false", "--version", &[], "impossible");
+        let failing = tool(None, "false", "--version", &[], "impossible");
         assert!(!failing.support.is_usable());
-        let missing = tool("no-such-program-anywhere", "-v", &[], "install it");
+        let missing = tool(None, "no-such-program-anywhere", "-v", &[], "install it");
         assert_eq!(missing.path, None);
         assert_eq!(missing.support.gaps()[0].reason, "not installed");
     }

@@ -3,7 +3,8 @@ use stockade_policy::profile::{Clause, Flags, NetworkMode, Sources};
 use super::*;
 use crate::Files;
 use crate::backend::foundation::{self, Words};
-use crate::backend::{Held, Launch};
+use crate::backend::{Backend, Held, Launch};
+use crate::plan::{ExecPlan, PlanError};
 use crate::probe::{Gap, Support};
 use crate::sandbox::RunError;
 
@@ -36,6 +37,7 @@ impl Backend for Probed {
             seccomp: "filter",
             seccomp_gap: None,
             network: "none",
+            hosts: None,
             ipc: "own",
             ipc_gap: None,
         };
@@ -149,4 +151,99 @@ fn falling_short_is_for_those_who_asked_and_is_named() {
     assert_eq!(chosen.backend, Name::Native);
     assert_eq!(chosen.gaps[0], "below the level `maximum`");
     assert!(choose(&working, Level::Maximum, &profile(Flags::default())).is_err());
+}
+
+/// What a run would have, where these are refused when they are started.
+fn run(working: &[Name], profile: &Profile, refused: &[Name]) -> Result<ExecPlan, String> {
+    let machine = machine(working);
+    let choice = machine.choose(profile, Path::new("/nonexistent"));
+    let mut choice = choice.map_err(|error| error.to_string())?;
+    let spec = Spec {
+        argv: vec!["true".into()],
+        ..Spec::default()
+    };
+    loop {
+        let plan = choice.next(&spec).map_err(|error| error.to_string())?;
+        if !refused.contains(&plan.backend) {
+            return Ok(plan);
+        }
+        let error = RunError::NotStarted {
+            backend: plan.backend,
+            reason: "refused".to_owned(),
+        };
+        choice
+            .passed_over(error)
+            .map_err(|error| error.to_string())?;
+    }
+}
+
+#[test]
+fn a_run_has_what_select_chooses() {
+    use Name::{Bwrap, Docker, Gvisor, Landlock, Native, Nsjail};
+    let all = [Native, Landlock, Bwrap, Nsjail, Docker, Gvisor];
+    for level in [
+        Level::Default,
+        Level::Enhanced,
+        Level::Container,
+        Level::Maximum,
+    ] {
+        for best_effort in [false, true] {
+            let profile = profile(Flags {
+                level: Some(level),
+                best_effort,
+                ..Flags::default()
+            });
+            // Every machine that there could be.
+            for number in 0..1_u32 << all.len() {
+                let works = |place: usize| number & (1 << place) != 0;
+                let working = (0..all.len()).filter(|place| works(*place));
+                let working: Vec<Name> = working.map(|place| all[place]).collect();
+                let refused: Vec<Name> = all
+                    .into_iter()
+                    .filter(|name| !working.contains(name))
+                    .collect();
+                let chosen = choose(&working, level, &profile);
+                let ran = run(&working, &profile, &refused);
+                match (&chosen, &ran) {
+                    (Ok(chosen), Ok(ran)) => {
+                        assert_eq!(chosen.backend, ran.backend, "{level} {working:?}");
+                        let is_below = chosen.gaps[0].starts_with("below the level");
+                        let says = ran.warnings.first();
+                        let says = says.is_some_and(|text| text.starts_with("below the level"));
+                        assert_eq!(is_below, says, "{level} {working:?}: {:?}", ran.warnings);
+                    }
+                    (Err(_), Err(_)) => {}
+                    _ => panic!("{level} {best_effort} {working:?}: {chosen:?} {ran:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_run_passed_over_is_its_first_warning() {
+    let container = profile(Flags {
+        level: Some(Level::Container),
+        best_effort: true,
+        ..Flags::default()
+    });
+    let plan = run(&[Name::Native], &container, &[Name::Docker]).unwrap();
+    assert_eq!(plan.backend, Name::Native);
+    let said = "below the level `container`, running in `native`: docker: refused";
+    assert!(plan.warnings[0].starts_with(said), "{:?}", plan.warnings);
+    // A command that is missing is missing everywhere.
+    let machine = machine(&[Name::Native, Name::Landlock]);
+    let default = profile(Flags::default());
+    let mut choice = machine.choose(&default, Path::new("/nonexistent")).unwrap();
+    let spec = Spec {
+        argv: vec!["true".into()],
+        ..Spec::default()
+    };
+    choice.next(&spec).unwrap();
+    let missing = stockade_linux::SpawnError::Stage {
+        stage: stockade_linux::Stage::Find,
+        subject: None,
+        source: rustix::io::Errno::NOENT.into(),
+    };
+    assert!(choice.passed_over(missing.into()).is_err());
 }

@@ -40,7 +40,13 @@ pub(super) fn run(
         explain: args.explain,
     };
     let backends = backends(args.image.as_deref());
-    let mut plan = backends.plan(profile, &spec).map_err(plan_failure)?;
+    let mut choice = backends
+        .choose(profile, Path::new(THIS))
+        .map_err(plan_failure)?;
+    if args.dry_run {
+        choice = choice.only_planned();
+    }
+    let mut plan = choice.next(&spec).map_err(plan_failure)?;
     let network = network(args, &plan)?;
     if args.dry_run {
         if let Some(name) = &args.overlay {
@@ -73,14 +79,15 @@ pub(super) fn run(
         network,
         backends: &backends,
     };
-    let finished = match stockade::run_in_foreground(plan, &launch) {
-        Err(RunError::Spawn(error)) if overlay.is_none() => {
-            let instead = ExecPlan::instead(profile, &spec, &error).map_err(plan_failure)?;
-            let plan = instead.ok_or_else(|| run_failure(error.into()))?;
-            super::warn(args, &plan.warnings[..1]);
-            stockade::run_in_foreground(plan, &launch).map_err(run_failure)?
+    let finished = loop {
+        match stockade::run_in_foreground(plan, &launch) {
+            Ok(finished) => break finished,
+            // Its layers are in the plan, and no other backend has any.
+            Err(error) if overlay.is_some() => return Err(run_failure(error)),
+            Err(error) => choice.passed_over(error).map_err(run_failure)?,
         }
-        finished => finished.map_err(run_failure)?,
+        plan = choice.next(&spec).map_err(plan_failure)?;
+        super::warn(args, &plan.warnings[..1]);
     };
     crate::HEAP.retire();
     let inspection = inspector.map(Inspector::finish);
@@ -96,6 +103,9 @@ pub(super) fn run(
     }
     Ok(exit_of(&finished))
 }
+
+/// This program, as the helper of self-tests.
+const THIS: &str = "/proc/self/exe";
 
 /// Who answers in the sandbox's network, where somebody must.
 fn network(args: &RunArgs, plan: &ExecPlan) -> Result<Option<Arc<dyn NetworkService>>, Failure> {

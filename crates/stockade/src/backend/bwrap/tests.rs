@@ -150,3 +150,20 @@ fn its_status_is_read_object_by_object() {
     assert!(!Status.is_built("{ \"child-pid\": 77 }\n{ \"exi"));
     assert_eq!(Status.leader("bwrap: no"), None);
 }
+
+/// What stands on the search path says nothing about the one that was named.
+#[test]
+fn the_program_that_is_named_is_the_one_that_is_tried() {
+    let helper = Path::new("/nonexistent");
+    let broken = Path::new("/bin/false");
+    for support in [
+        Bwrap::at(broken).probe(helper),
+        crate::backend::Nsjail::at(broken).probe(helper),
+        crate::backend::Gvisor::at(broken).probe(helper),
+        Bwrap::at("/nonexistent/bwrap").probe(helper),
+    ] {
+        assert!(!support.is_usable(), "{support:?}");
+    }
+    // Whatever it is called: this one confines nothing, but it does as it is told.
+    assert!(Bwrap::at("/bin/true").probe(helper).is_usable());
+}

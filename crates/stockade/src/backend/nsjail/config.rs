@@ -7,6 +7,7 @@ use std::path::Path;
 use stockade_linux::plan::{LinuxPlan, Mount, Root, Text, View};
 use stockade_rules::AbsPath;
 
+use super::super::program;
 use super::kafel;
 
 /// What of the host has to be looked at.
@@ -31,7 +32,7 @@ pub(super) fn text(plan: &LinuxPlan, passed: &[i32], seen: &Seen<'_>) -> String 
         ("keep_env", "false".to_owned()),
         ("keep_caps", "false".to_owned()),
         ("skip_setsid", plan.terminal.to_string()),
-        ("clone_newnet", plan.own_network.to_string()),
+        ("clone_newnet", program::cuts_network(plan).to_string()),
         ("mount_proc", "false".to_owned()),
     ] {
         field(&mut out, name, &value);

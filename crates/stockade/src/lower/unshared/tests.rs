@@ -54,7 +54,8 @@ fn plan(profile: &Profile, abi: u32) -> Result<ExecPlan, PlanError> {
         ..Spec::default()
     };
     let backend = stockade_policy::profile::Backend::Landlock;
-    let plan = lower(profile, &spec, &host, Tier::Landlock, backend)?;
+    let addresses = crate::network::Addresses::ROUTED;
+    let plan = lower(profile, &spec, &host, Tier::Landlock, backend, addresses)?;
     check(profile, Weaker::Chosen, &plan.enforcement)?;
     Ok(plan)
 }

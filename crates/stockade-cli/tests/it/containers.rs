@@ -1,0 +1,245 @@
+//! Containers whose policy lists hosts: by the command line as root and as an ordinary user, in an
+//! image, and one that stays.
+
+use std::fs::{self, Permissions};
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use stockade_container::{ContainerSandbox, Engine, Images};
+use stockade_policy::Surroundings;
+use stockade_policy::host::HostPattern;
+use stockade_policy::profile::{Flags, Pin, Sources};
+use stockade_proxy::SandboxProxy;
+use stockade_test::dockerd::Dockerd;
+use tempfile::TempDir;
+
+use crate::context::{Ran, STOCKADE, run};
+
+/// An engine, a copy of the program, and a directory where nothing may be left.
+struct Scene {
+    engine: Dockerd,
+    dir: TempDir,
+}
+
+fn scene(test: &str) -> Option<Scene> {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let engine = match Dockerd::start(dir.path()) {
+        Ok(engine) => engine,
+        Err(reason) => {
+            let required = std::env::var("STOCKADE_REQUIRE").unwrap_or_default();
+            assert!(!required.contains("backend:docker"), "{test}: {reason}");
+            let _ = writeln!(std::io::stderr(), "skipped: {test}: {reason}");
+            return None;
+        }
+    };
+    fs::set_permissions(engine.socket(), Permissions::from_mode(0o666)).unwrap();
+    let scene = Scene { engine, dir };
+    fs::copy(STOCKADE, scene.program()).unwrap();
+    Some(scene)
+}
+
+/// Somebody other than root, whom no file of the machine belongs to.
+const SOMEBODY: u32 = 54_321;
+
+impl Scene {
+    fn program(&self) -> PathBuf {
+        self.dir.path().join("stockade")
+    }
+
+    /// A place of this user's own: a project, and where temporary files go.
+    fn place(&self, user: u32) -> PathBuf {
+        let place = self.dir.path().join(user.to_string());
+        for name in ["", "project", "tmp"] {
+            let made = place.join(name);
+            let _ = fs::create_dir(&made);
+            std::os::unix::fs::chown(&made, Some(user), Some(user)).unwrap();
+        }
+        place
+    }
+
+    /// Runs the program as this user in a project of his, and looks at what it left.
+    fn stockade(&self, user: u32, args: &[&str]) -> Ran {
+        let place = self.place(user);
+        let mut command = Command::new("setpriv");
+        let [uid, gid] = ["--reuid", "--regid"].map(|word| format!("{word}={user}"));
+        command.args([&uid, &gid, "--clear-groups", "--"]);
+        command.arg(self.program()).args(args);
+        command
+            .current_dir(place.join("project"))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &place)
+            .env("TMPDIR", place.join("tmp"))
+            .env("DOCKER_HOST", self.host())
+            .stdin(Stdio::null());
+        let ran = run(command);
+        let left = fs::read_dir(place.join("tmp")).unwrap().count();
+        assert_eq!(left, 0, "left in the temporary directory: {ran:#?}");
+        ran
+    }
+
+    fn host(&self) -> String {
+        format!("unix://{}", self.engine.socket().display())
+    }
+}
+
+/// A host that greets everybody; it ends with the test program.
+fn web() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\n";
+            let _ = stream.write_all(format!("{head}hello\n").as_bytes());
+        }
+    });
+    port
+}
+
+/// By the proxy, without it, to who is not listed, and to an address.
+const CLIENT: &str = r"
+import os, socket, time, urllib.request, urllib.error
+port = int(os.environ['WEB'])
+def get(name):
+    try: return urllib.request.urlopen('http://%s:%d/' % (name, port), timeout=10).read().decode().strip()
+    except urllib.error.HTTPError as error: return error.code
+print('proxy', get('a.test'), get('b.test'))
+def raw(name):
+    begun = time.time()
+    try:
+        place = socket.getaddrinfo(name, port, socket.AF_INET, socket.SOCK_STREAM)[0][4]
+        s = socket.create_connection(place, 10); s.sendall(b'GET / HTTP/1.0\r\n\r\n')
+        text = b''
+        while chunk := s.recv(4096): text += chunk
+        return text.decode().split()[-1]
+    except socket.gaierror: return 'no such name'
+    except OSError: return 'quickly refused' if time.time() - begun < 3 else 'late'
+print('raw', raw('a.test'), '/', raw('b.test'), '/', raw('203.0.113.9'))
+print(open('/etc/resolv.conf').read().strip(), '/', os.environ['https_proxy'])
+";
+
+const SEEN: &str = "proxy hello 403\nraw hello / no such name / quickly refused\n\
+                    nameserver 127.0.0.1 / http://127.64.0.1:3128\n";
+
+#[test]
+fn listed_hosts_are_reached_from_a_container() {
+    let Some(scene) = scene("listed_hosts_are_reached_from_a_container") else {
+        return;
+    };
+    let port = web();
+    let (allow, web) = (format!("a.test:{port}"), format!("WEB={port}"));
+    let list = ["--resolve", "a.test=127.0.0.1", "--allow", &allow];
+    for user in [0, SOMEBODY] {
+        let mut args = vec!["run", "--level", "container", "--report", "r.json"];
+        args.extend(list);
+        args.extend(["--env", &web, "--", "python3", "-c", CLIENT]);
+        let ran = scene.stockade(user, &args).ends_with(0);
+        assert_eq!(ran.stdout, SEEN, "{ran:#?}");
+        let report = fs::read(scene.place(user).join("project/r.json")).unwrap();
+        let report: Value = serde_json::from_slice(&report).unwrap();
+        assert_eq!(report["backend"], "docker");
+        let records = report["network"].as_array().unwrap();
+        let has = |host: &str, protocol: &str, allowed: bool| {
+            records.iter().any(|record| {
+                record["host"] == host
+                    && record["protocol"] == protocol
+                    && record["allowed"] == allowed
+            })
+        };
+        assert!(has("a.test", "http", true), "{report:#}");
+        assert!(has("b.test", "http", false), "{report:#}");
+        assert!(has("b.test", "dns", false), "{report:#}");
+        let clauses = report["enforcement"].as_array().unwrap();
+        let network = clauses.iter().find(|one| one["clause"] == "network");
+        assert_eq!(network.unwrap()["enforcement"], "full");
+    }
+    // What has begun with the helper ends as everything else does.
+    for (command, code) in [("nowhere", 127), ("/etc/passwd", 126), ("false", 1)] {
+        let mut args = vec!["run", "--level", "container"];
+        args.extend(list);
+        args.extend(["--", command]);
+        scene.stockade(SOMEBODY, &args).ends_with(code);
+    }
+    // Nobody of ours is inside who could connect to a port there.
+    let args = ["run", "--backend", "docker", "--expose", "8080", "--"];
+    let args = [&args[..], &["touch", "ran"]].concat();
+    let ran = scene.stockade(0, &args).ends_with(125);
+    assert!(ran.stderr.contains("expose"), "{ran:#?}");
+    assert!(!scene.place(0).join("project/ran").exists());
+}
+
+/// The image's own file system, and a container that stays.
+#[test]
+fn listed_hosts_are_reached_from_an_image() {
+    let Some(scene) = scene("listed_hosts_are_reached_from_an_image") else {
+        return;
+    };
+    let engine = Engine::at(&scene.engine.socket()).unwrap();
+    let image = "stockade/host:hosts";
+    // With the libraries that a program of a debug build needs.
+    let programs = ["curl".to_owned(), scene.program().display().to_string()];
+    Images::new(&engine).from_host(&programs, image).unwrap();
+    let port = web();
+    let allow = format!("a.test:{port}");
+    let script = format!(
+        "curl -sS http://a.test:{port}/; curl -sS --noproxy '*' http://a.test:{port}/; \
+         curl -s -o /dev/null -w '%{{http_code}}' http://b.test:{port}/; \
+         curl -s --noproxy '*' http://b.test:{port}/ || echo \" $?\""
+    );
+    let seen = "hello\nhello\n403 6\n";
+    let mut args = vec!["run", "--image", image, "--resolve", "a.test=127.0.0.1"];
+    args.extend(["--allow", &allow, "--", "sh", "-c", &script]);
+    let ran = scene.stockade(SOMEBODY, &args).ends_with(0);
+    assert_eq!(ran.stdout, seen, "{ran:#?}");
+    let last = args.len() - 3;
+    args.truncate(last);
+    args.push("nowhere");
+    scene.stockade(SOMEBODY, &args).ends_with(127);
+
+    let project = scene.place(0).join("project");
+    let network = listed(&project, &allow);
+    let sandbox = ContainerSandbox::new(engine, &project, image);
+    let service = Arc::new(SandboxProxy::default());
+    let mut sandbox = sandbox.with_network(network, service, scene.program());
+    sandbox.start().unwrap();
+    for _ in 0..2 {
+        let output = sandbox.exec(&script, Some(Duration::from_secs(30)));
+        let output = output.unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), seen, "{output:?}");
+        // The next container has a network of its own, and somebody who answers there.
+        sandbox.hot_swap().unwrap();
+    }
+    sandbox.stop().unwrap();
+    let records = sandbox.take_network_records();
+    let of = |host: &str, allowed: bool| {
+        let of_host = records.iter().filter(|record| record.host == host);
+        let counts = of_host.filter(|record| record.allowed == allowed);
+        counts.map(|record| record.count).sum::<u64>()
+    };
+    assert_eq!(of("a.test", true), 4, "{records:#?}");
+    assert_eq!(of("a.test", false), 0, "{records:#?}");
+    assert!(of("b.test", false) >= 4, "{records:#?}");
+    assert!(sandbox.take_network_records().is_empty());
+}
+
+/// The network of a profile that lists this.
+fn listed(project: &Path, allow: &str) -> stockade_policy::profile::NetworkProfile {
+    let flags = Flags {
+        allow: vec![HostPattern::parse(allow).unwrap()],
+        resolve: vec!["a.test=127.0.0.1".parse::<Pin>().unwrap()],
+        ..Flags::default()
+    };
+    let sources = Sources {
+        flags,
+        ..Sources::new(Surroundings::from_env(project).unwrap())
+    };
+    stockade::Files::load(&sources).unwrap().network
+}
