@@ -101,6 +101,7 @@ pub(super) fn lower(profile: &Profile, host: &Host, tier: Tier) -> Result<Networ
             rules,
             roles: making.roles,
             expose,
+            masks: host.masks.clone(),
         }),
     })
 }
