@@ -1,12 +1,15 @@
 //! What a proxy is told.
 
+use std::ffi::OsStr;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ring::rand::SecureRandom;
 use stockade_policy::host::{
-    Egress, EgressMode, HostError, HostName, HostPattern, HostPatternError, NetworkRules,
+    Egress, EgressMode, HostError, HostName, HostPattern, HostPatternError, Methods, NetworkRules,
 };
+use stockade_policy::profile::{Mask, Masked, MaskedError};
 
 use crate::upstream::Upstream;
 
@@ -36,6 +39,10 @@ pub struct ProxyConfig {
     pub log_capacity: usize,
     /// A file that gets every request as a line of JSON.
     pub log_file: Option<PathBuf>,
+    /// Which HTTP methods pass; unless all do, what shows no method does not.
+    pub methods: Methods,
+    /// Variables whose values are put into requests to the hosts that they are for.
+    pub masks: Vec<Masked>,
     /// Another proxy through which everything goes.
     pub upstream: Option<Upstream>,
     /// How long and how much.
@@ -68,6 +75,17 @@ pub enum ConfigError {
     /// A pattern is none.
     #[error(transparent)]
     Pattern(#[from] HostPatternError),
+    /// A variable can't be masked.
+    #[error("the variable `{name}` can't be masked: {source}")]
+    Mask {
+        /// Which one.
+        name: String,
+        /// Why.
+        source: MaskedError,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers")]
+    Random,
     /// A name that is pinned is none.
     #[error(transparent)]
     Name(#[from] HostError),
@@ -85,6 +103,8 @@ impl Default for ProxyConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             log_capacity: 10_000,
             log_file: None,
+            methods: Methods::Any,
+            masks: Vec::new(),
             upstream: None,
             limits: ProxyLimits::default(),
         }
@@ -104,6 +124,24 @@ impl Default for ProxyLimits {
 }
 
 impl ProxyConfig {
+    /// Masks a variable with this value; what stands for it is in the proxy's
+    /// [`env_vars`](crate::NetworkProxy::env_vars).
+    ///
+    /// # Errors
+    /// If there is no value, or one that can't be masked.
+    pub fn mask(&mut self, mask: Mask, value: Option<&OsStr>) -> Result<(), ConfigError> {
+        let mut random = [0; 512];
+        ring::rand::SystemRandom::new()
+            .fill(&mut random)
+            .map_err(|_| ConfigError::Random)?;
+        let mut bytes = random.iter().copied().cycle();
+        let name = mask.name.to_string();
+        let masked = Masked::new(mask, value, || bytes.next().unwrap_or_default())
+            .map_err(|source| ConfigError::Mask { name, source })?;
+        self.masks.push(masked);
+        Ok(())
+    }
+
     /// The lists in the form in which they are asked.
     pub(crate) fn egress(&self) -> Result<Egress, ConfigError> {
         let parse = if self.danger_wide_patterns {
@@ -122,6 +160,7 @@ impl ProxyConfig {
             let name = HostName::parse(name)?;
             rules.resolve.entry(name).or_default().push(*address);
         }
+        rules.methods = self.methods;
         Ok(Egress {
             mode: self.mode,
             rules,

@@ -22,6 +22,8 @@ pub(crate) enum Unreachable {
     UpstreamHttp(#[from] hyper::Error),
     #[error("no answer from {to} within {after:?}")]
     Silent { to: String, after: Duration },
+    #[error("{to} switched to another protocol, which nobody asked for")]
+    Unasked { to: String },
     #[error("{to} broke off: {source}")]
     Broken { to: String, source: hyper::Error },
 }

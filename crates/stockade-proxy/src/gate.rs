@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use stockade_policy::host::{Egress, Host, HostName, NetDecision};
+use stockade_policy::profile::Masked;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -26,6 +27,8 @@ pub(crate) struct Gate {
     pub(crate) upstream: Option<Upstream>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) ending: Ending,
+    /// Variables whose values are put in on the way.
+    pub(crate) masks: Vec<Masked>,
 }
 
 /// Where a client wants to go.
@@ -75,6 +78,25 @@ impl Gate {
             ask,
             rule: decision.rule,
         })
+    }
+
+    /// Whether only methods that ask pass, so that what shows no method does not.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.egress.rules.methods.is_limited()
+    }
+
+    /// Asks whether what shows no method may pass; a refusal is put on record.
+    pub(crate) fn check_unreadable(
+        &self,
+        opening: &Opening,
+        what: &'static str,
+    ) -> Result<(), Denial> {
+        let decision = self.egress.rules.decide_unreadable(what);
+        if decision.is_allowed() {
+            return Ok(());
+        }
+        let denial = Denial::new(&opening.target, decision);
+        Err(self.deny(opening.ask.clone(), denial))
     }
 
     /// Refuses what is no host at all.

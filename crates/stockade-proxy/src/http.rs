@@ -6,6 +6,8 @@
 
 mod body;
 mod forward;
+mod mask;
+mod methods;
 #[cfg(target_os = "linux")]
 mod refuse;
 mod reply;
@@ -161,6 +163,11 @@ impl Front {
         };
         self.check_host(&ask, &request, &target)?;
         let opening = self.gate.check(target, ask)?;
+        let decision = methods::decide(&self.gate.egress.rules, &request);
+        if !decision.is_allowed() {
+            let denial = Denial::new(&opening.target, decision);
+            return Err(self.gate.deny(opening.ask, denial).into());
+        }
         self.link
             .forward(&self.gate, opening, request, &self.permit)
             .await

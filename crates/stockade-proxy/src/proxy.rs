@@ -104,6 +104,7 @@ impl NetworkProxy {
             upstream: config.upstream,
             ledger: Arc::new(Ledger::new(capacity, file)),
             ending: Ending::NEVER,
+            masks: config.masks,
         };
         Ok(Self {
             gate: Arc::new(gate),
@@ -188,9 +189,15 @@ impl NetworkProxy {
             .is_some_and(|(host, port)| self.decide(host, port.unwrap_or(443)).is_allowed())
     }
 
-    /// The variables that make programs use it; empty while it does not run.
+    /// The variables that make programs use it, and those that are masked; empty while it does
+    /// not run.
     pub fn env_vars(&self) -> BTreeMap<String, String> {
-        self.address().map(env_vars).unwrap_or_default()
+        let mut variables = self.address().map(env_vars).unwrap_or_default();
+        if !variables.is_empty() {
+            let masks = self.gate.masks.iter();
+            variables.extend(masks.map(|own| (own.mask.name.to_string(), own.placeholder.clone())));
+        }
+        variables
     }
 
     /// The requests, the oldest first; a bounded number of them.

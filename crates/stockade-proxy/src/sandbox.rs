@@ -79,6 +79,7 @@ impl NetworkService for SandboxProxy {
             upstream: self.upstream.clone(),
             ledger: Arc::clone(&ledger),
             ending: ending.clone(),
+            masks: order.masks.clone(),
         });
         let exposed = forward::listen(&order.expose)?;
         let runtime = event_loop()?;

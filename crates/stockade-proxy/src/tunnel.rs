@@ -102,10 +102,24 @@ async fn join(
             if opening.ask.protocol == Protocol::Tcp {
                 opening.as_protocol(Protocol::Tls);
             }
-            contradiction(&opening, name.as_deref())
+            match contradiction(&opening, name.as_deref()) {
+                None if gate
+                    .check_unreadable(&opening, "TLS that is not opened")
+                    .is_err() =>
+                {
+                    return refuse_tls(client.stream).await;
+                }
+                mismatch => mismatch,
+            }
         }
         Ok(First::Malformed(reason)) => Some(format!("malformed TLS: {reason}")),
-        Ok(First::Other) => None,
+        Ok(First::Other) => {
+            let what = "a protocol other than HTTP";
+            if gate.check_unreadable(&opening, what).is_err() {
+                return reset(client.stream);
+            }
+            None
+        }
         Err(error) => {
             gate.ledger.fail(
                 opening.ask.clone(),

@@ -40,6 +40,8 @@ pub enum Control {
     Bare,
     /// The same command behind these words, for instance a weaker sandbox.
     Behind(&'static str),
+    /// The same command in a sandbox with these flags: for what narrows one that has more.
+    Confined(Vec<Flag>),
     /// Another script, where the case has no attack of its own to run (a launcher that walks).
     Script(&'static str),
     /// Only root can show the effect on this machine; the reason.

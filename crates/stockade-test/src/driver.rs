@@ -213,6 +213,8 @@ impl Wishes {
             Flag::Allow(host) => flags.allow.push(read(&host, HostPattern::parse)?),
             Flag::Block(host) => flags.block.push(read(&host, HostPattern::parse_block)?),
             Flag::Resolve(pin) => flags.resolve.push(read(&pin, str::parse)?),
+            Flag::NetMethods(word) => flags.net_methods = Some(read(&word, str::parse)?),
+            Flag::Mask(mask) => flags.mask.push(read(&mask, str::parse)?),
             Flag::Unix(path) => flags.unix.push(path.into()),
             Flag::HostPort(port) => flags.host_port.push(read(&port, str::parse)?),
             Flag::Expose(port) => flags.expose.push(read(&port, str::parse)?),

@@ -46,6 +46,10 @@ pub enum Flag {
     Block(String),
     /// `--resolve NAME=IP`
     Resolve(String),
+    /// `--net-methods WORD`
+    NetMethods(String),
+    /// `--mask NAME=HOST`
+    Mask(String),
     /// `--unix PATH`
     Unix(String),
     /// `--host-port PORT`
@@ -154,6 +158,8 @@ impl Flag {
             Self::Allow(host) => with("--allow", host),
             Self::Block(host) => with("--block", host),
             Self::Resolve(pin) => with("--resolve", pin),
+            Self::NetMethods(which) => with("--net-methods", which),
+            Self::Mask(mask) => with("--mask", mask),
             Self::Unix(path) => with("--unix", path),
             Self::HostPort(port) => with("--host-port", port),
             Self::Expose(port) => with("--expose", port),
@@ -190,6 +196,7 @@ impl Flag {
             Self::Deny(path) => Self::Deny(text(path)),
             Self::DenyRead(path) => Self::DenyRead(text(path)),
             Self::DenyWrite(path) => Self::DenyWrite(text(path)),
+            Self::Mask(mask) => Self::Mask(text(mask)),
             Self::Unix(path) => Self::Unix(text(path)),
             Self::Device(path) => Self::Device(text(path)),
             Self::Env(pair) => Self::Env(text(pair)),

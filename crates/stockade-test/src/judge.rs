@@ -91,7 +91,7 @@ fn has_control(case: &Case, actor: &Actor) -> bool {
     match case.control {
         Control::Absent(_) => false,
         Control::RootOnly(..) => actor.role == Role::Root,
-        Control::Bare | Control::Behind(_) | Control::Script(_) => true,
+        Control::Bare | Control::Behind(_) | Control::Confined(_) | Control::Script(_) => true,
     }
 }
 
@@ -263,7 +263,10 @@ fn invocation(
             };
             [guard, runner.prefix(case.id, flags, world)?].concat()
         }
-        Side::Control => control_prefix(case, world),
+        Side::Control => match &case.control {
+            Control::Confined(flags) => runner.prefix(case.id, flags, world)?,
+            _ => control_prefix(case, world),
+        },
     };
     let inner = match (&step.program, side, &case.control) {
         (_, Side::Control, Control::Script(text)) => {
@@ -296,7 +299,11 @@ fn invocation(
 fn control_prefix(case: &Case, world: &World) -> Vec<String> {
     let words = match case.control {
         Control::Behind(words) | Control::RootOnly(_, Some(words)) => words,
-        Control::Bare | Control::Script(_) | Control::RootOnly(_, None) | Control::Absent(_) => "",
+        Control::Bare
+        | Control::Confined(_)
+        | Control::Script(_)
+        | Control::RootOnly(_, None)
+        | Control::Absent(_) => "",
     };
     words
         .split_whitespace()

@@ -14,9 +14,10 @@ use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use stockade_policy::profile::{Masked, Profile, Sourced};
 use stockade_rules::AbsPath;
 
-use crate::plan::PlanError;
+use crate::plan::{PlanError, Spec};
 use crate::probe::Controller;
 
 /// Facts that planning needs.
@@ -32,6 +33,8 @@ pub(crate) struct Host {
     pub(crate) controllers: Vec<Controller>,
     /// Where the host's own programs look for a resolver.
     pub(crate) resolvers: Vec<IpAddr>,
+    /// Masked variables, with what stands for them in this run.
+    pub(crate) masks: Vec<Masked>,
 }
 
 /// FNV-1a. Paths are looked up a thousand times before a command starts, and the hasher of the
@@ -95,6 +98,7 @@ impl Host {
             root: rustix::process::geteuid().is_root(),
             controllers: Vec::new(),
             resolvers: Vec::new(),
+            masks: Vec::new(),
         }
     }
 
@@ -107,6 +111,34 @@ impl Host {
             address.trim().parse().ok()
         });
         self.resolvers = named.take(MAX_RESOLVERS).collect();
+    }
+
+    /// Looks for the values of masked variables in the environment that the command's is chosen
+    /// from, and makes up what stands for them.
+    pub(crate) fn look_for_masks(
+        &mut self,
+        profile: &Profile,
+        spec: &Spec,
+    ) -> Result<(), PlanError> {
+        for Sourced { value: mask, .. } in &profile.network.mask {
+            let mut bytes = [0; 512];
+            rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+                .map_err(|error| PlanError::Random(error.into()))?;
+            let mut known = spec.env.iter().rev();
+            let value = known.find(|(name, _)| name == mask.name.as_os_str());
+            let value = value.map(|(_, value)| value.as_os_str());
+            let mut at = 0;
+            let random = || {
+                at += 1;
+                bytes[at % bytes.len()]
+            };
+            let masked = Masked::new(mask.clone(), value, random);
+            self.masks.push(masked.map_err(|source| PlanError::Mask {
+                name: mask.name.to_string(),
+                source,
+            })?);
+        }
+        Ok(())
     }
 
     /// Looks for places to make control groups in; only runs with such limits pay for it.

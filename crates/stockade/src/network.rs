@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 
 use serde::Serialize;
 use stockade_policy::host::NetworkRules;
+use stockade_policy::profile::Masked;
 
 /// The addresses that stand for names inside a sandbox, numbered; the first two are the network's
 /// own and the proxy's.
@@ -95,6 +96,9 @@ pub struct NetworkOrder {
     pub roles: Vec<SocketRole>,
     /// Ports inside that the host's loopback leads to.
     pub expose: Vec<u16>,
+    /// Variables that hold a placeholder inside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub masks: Vec<Masked>,
 }
 
 /// What a socket in the sandbox's network is for.

@@ -189,6 +189,22 @@ pub enum PlanError {
     /// The environment can't be built.
     #[error("the environment can't be built")]
     Environment(#[source] stockade_policy::EnvError),
+    /// A variable can't be masked.
+    #[error("the variable `{name}` can't be masked: {source}")]
+    Mask {
+        /// Which one.
+        name: String,
+        /// Why.
+        source: stockade_policy::profile::MaskedError,
+    },
+    /// The value of a masked variable would be inside all the same.
+    #[error("{place} has the value of the masked variable `{name}`")]
+    Unmasked {
+        /// Which variable.
+        name: String,
+        /// What has it.
+        place: String,
+    },
     /// A required clause does not hold fully.
     #[error("`{clause}` is required and would hold {enforcement}: {reason}")]
     Required {
@@ -236,6 +252,15 @@ impl PlanError {
             Self::HiddenCwd(path) => format!("--read {path}"),
             Self::MissingCwd(_) => "enter another directory, or name one with --cwd".into(),
             Self::Device(_) => "check the path".into(),
+            Self::Mask {
+                name,
+                source: stockade_policy::profile::MaskedError::Unset,
+            } => format!("set it for Stockade itself: {name}=… stockade run …"),
+            Self::Mask { .. } => "mask a variable that holds a token".into(),
+            Self::Unmasked { name, .. } => format!(
+                "write `${name}` so that it is expanded inside, in single quotes for instance; or \
+                 hand the other variable on no longer"
+            ),
             Self::WholeRoot => {
                 "name the directories, or confine nothing with --danger-full-access".into()
             }
@@ -317,6 +342,7 @@ impl ExecPlan {
         if lower::network::is_proxied(profile) {
             host.look_for_resolvers();
         }
+        host.look_for_masks(profile, spec)?;
         lower::lower(profile, spec, &host, tier, backend, addresses)
     }
 }

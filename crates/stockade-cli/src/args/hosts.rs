@@ -1,9 +1,11 @@
 //! Flags about hosts and the way to them, which `run` and `proxy` read alike.
 
 use clap::Args;
-use stockade_policy::host::HostPattern;
-use stockade_policy::profile::Pin;
+use stockade_policy::host::{HostPattern, Methods};
+use stockade_policy::profile::{Mask, Pin};
 use stockade_proxy::{Upstream, UpstreamError};
+
+use super::policy::words;
 
 /// Which hosts.
 #[derive(Clone, Debug, Default, Args)]
@@ -38,6 +40,20 @@ pub(crate) struct HostArgs {
     /// Pin a name to an address, which this grants, private or not
     #[arg(long, value_name = "NAME=IP", help_heading = "Network")]
     pub(crate) resolve: Vec<Pin>,
+
+    /// Let only HTTP methods pass that ask (GET, HEAD, OPTIONS) and nothing that is no HTTP, or all
+    #[arg(
+        long,
+        value_name = "METHODS",
+        value_parser = words::<Methods>(Methods::WORDS),
+        help_heading = "Network"
+    )]
+    pub(crate) net_methods: Option<Methods>,
+
+    /// Keep a variable's value outside: a placeholder stands for it, and requests to these hosts
+    /// have the value put into their headers
+    #[arg(long, value_name = "NAME=HOST[,HOST]", help_heading = "Network")]
+    pub(crate) mask: Vec<Mask>,
 }
 
 impl HostArgs {

@@ -194,6 +194,8 @@ impl PolicyArgs {
             allow: self.hosts.allowed().cloned().collect(),
             block: self.hosts.block.clone(),
             resolve: self.hosts.resolve.clone(),
+            net_methods: self.hosts.net_methods,
+            mask: self.hosts.mask.clone(),
             unix: self.unix.clone(),
             host_port: self.host_port.clone(),
             expose: self.expose.clone(),
@@ -228,7 +230,7 @@ fn port() -> RangedI64ValueParser<u16> {
 }
 
 /// One word of a list, which completions and refusals show.
-fn words<T>(known: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+pub(super) fn words<T>(known: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = UnknownWord> + Clone + Send + Sync + 'static,
 {

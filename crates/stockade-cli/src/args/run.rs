@@ -13,6 +13,8 @@ use super::{OutputArgs, PolicyArgs, UpstreamArgs};
 Examples:
   stockade run -- cargo test
   stockade run --allow github.com -- git clone https://github.com/you/repo
+  stockade run --allow api.example.org --net-methods read-only -- ./report.py
+  stockade run --allow api.example.org --mask API_TOKEN=api.example.org -- ./agent
   stockade run --read-only --deny-read ~/notes -- ./unknown-binary
   stockade run --limit mem=512M --timeout 30s -- python3 script.py
   stockade run --dry-run -- make")]

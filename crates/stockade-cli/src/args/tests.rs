@@ -33,6 +33,8 @@ const RUN_FLAGS: &[&str] = &[
     "--no-upstream",
     "--block",
     "--resolve",
+    "--net-methods",
+    "--mask",
     "--unix",
     "--host-port",
     "--expose",

@@ -179,6 +179,9 @@ fn print_network(answer: &NetworkExplanation, out: &mut dyn Write) -> io::Result
         out,
     )?;
     print_grant(answer.grant.as_deref(), out)?;
+    for (what, text) in answer.requests() {
+        writeln!(out, "  {what:<8} {}", printable(&text))?;
+    }
     print_note(answer.note, out)
 }
 

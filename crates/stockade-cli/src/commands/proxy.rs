@@ -45,6 +45,13 @@ fn config(args: &ProxyArgs) -> Result<ProxyConfig, Failure> {
     config
         .resolve
         .extend(pins.map(|pin| (pin.name.to_string(), pin.address)));
+    config.methods = hosts.net_methods.unwrap_or_default();
+    for mask in &hosts.mask {
+        let value = std::env::var_os(mask.name.as_os_str());
+        config
+            .mask(mask.clone(), value.as_deref())
+            .map_err(failed)?;
+    }
     config.mode = args.mode;
     config.listen = args.listen;
     config.log_file.clone_from(&args.log);

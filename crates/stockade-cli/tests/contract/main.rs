@@ -20,6 +20,7 @@ mod litter;
 mod network_clients;
 mod network_list;
 mod network_off;
+mod network_requests;
 mod privileges;
 mod protected_names;
 mod renames;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         network_clients::cases(),
         network_list::cases(),
         network_off::cases(),
+        network_requests::cases(),
         privileges::cases(),
         protected_names::cases(),
         renames::cases(),

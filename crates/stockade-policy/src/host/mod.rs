@@ -9,12 +9,14 @@
 
 mod address;
 mod egress;
+mod methods;
 mod name;
 mod pattern;
 mod rules;
 
 pub use address::{AddressClass, address_class, embedded_ipv4};
 pub use egress::{Egress, EgressMode};
+pub use methods::Methods;
 pub use name::{Host, HostError, HostName};
 pub use pattern::{HostPattern, HostPatternError, HostSet};
 pub use rules::{NetDecision, NetReason, NetVerdict, NetworkRules, decide_network};

@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use super::address::{AddressClass, address_class};
+use super::methods::Methods;
 use super::name::{Host, HostError, HostName, canonical};
 use super::pattern::{HostPattern, HostSet};
 
@@ -25,6 +26,9 @@ pub struct NetworkRules {
     /// Names that are not looked up but have these addresses. A pin is the user's grant of the
     /// address, private or not; the name must still be allowed.
     pub resolve: BTreeMap<HostName, Vec<IpAddr>>,
+    /// Which HTTP methods pass to them.
+    #[serde(skip_serializing_if = "is_any")]
+    pub methods: Methods,
 }
 
 /// What was decided about a connection, and why.
@@ -60,6 +64,8 @@ pub enum NetReason {
     Blocked,
     /// A rule allows the host on this port.
     Listed,
+    /// The host is allowed, but not this method.
+    Method(String),
     /// No rule blocks the host, and nothing else is asked of it.
     NotBlocked,
     /// No rule allows the host.
@@ -72,6 +78,8 @@ pub enum NetReason {
     PortNotListed,
     /// The address is of a class that must be granted by itself.
     SpecialAddress(AddressClass),
+    /// The host is allowed, but this is no HTTP whose method could be read.
+    Unreadable(&'static str),
 }
 
 /// The ports of an allow rule that states none.
@@ -229,6 +237,11 @@ impl fmt::Display for NetReason {
             Self::BadHost(error) => error.fmt(f),
             Self::Blocked => f.write_str("a rule blocks the host"),
             Self::Listed => f.write_str("the host is allowed"),
+            Self::Method(method) => write!(
+                f,
+                "the method `{method}` is none of {}",
+                Methods::READ_ONLY.join(", ")
+            ),
             Self::NotBlocked => f.write_str("no rule blocks the host"),
             Self::NotListed => f.write_str("no rule allows the host"),
             Self::Off => f.write_str("the policy has no network"),
@@ -237,8 +250,18 @@ impl fmt::Display for NetReason {
             Self::SpecialAddress(class) => {
                 write!(f, "it resolves to {class}, which needs a grant of its own")
             }
+            Self::Unreadable(what) => write!(
+                f,
+                "only {} pass, and {what} shows no method",
+                Methods::READ_ONLY.join(", ")
+            ),
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde hands over")]
+fn is_any(methods: &Methods) -> bool {
+    *methods == Methods::Any
 }
 
 fn allows_port(rule: &HostPattern, port: u16) -> bool {
@@ -279,7 +302,7 @@ mod tests {
                 .iter()
                 .map(|t| HostPattern::parse_block(t).unwrap())
                 .collect(),
-            resolve: BTreeMap::new(),
+            ..NetworkRules::default()
         }
     }
 

@@ -2,6 +2,7 @@
 
 use stockade_rules::{AbsPath, Access, Decision, Index, Kind, Origin, PathRule, Pattern, RuleSet};
 
+use crate::host::Methods;
 use crate::model::{Surroundings, default_sensitive_paths};
 
 use super::base::{add_base, unfit_workspace, workspace_rule};
@@ -23,6 +24,7 @@ pub(super) fn build(
     merged.check_unconfined()?;
     let base = merged.base()?;
     let mut warnings = Vec::new();
+    merged.check_network(&mut warnings)?;
     let (rules, network) = if merged.is_confined() {
         let rules = confined_rules(&merged, &base, around, worktree, &mut warnings);
         (rules, merged.network)
@@ -193,6 +195,8 @@ fn open(network: NetworkProfile, policy: &Sourced<BasePolicy>) -> NetworkProfile
         mode: Sourced::new(NetworkMode::Open, policy.origin.clone()),
         allow: Vec::new(),
         block: Vec::new(),
+        methods: Sourced::new(Methods::Any, policy.origin.clone()),
+        mask: Vec::new(),
         ..network
     }
 }

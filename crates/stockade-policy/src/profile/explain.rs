@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 use stockade_rules::{AbsPath, Decision, Kind, Origin, Pattern};
 
-use crate::host::{Host, NetDecision};
+use crate::host::{Host, Methods, NetDecision};
 
 use super::Profile;
 use super::choice::{BasePolicy, NetworkMode};
@@ -61,6 +61,10 @@ pub struct NetworkExplanation {
     pub reason: String,
     /// The smallest change that would allow it, if it is denied.
     pub grant: Option<String>,
+    /// Which HTTP methods pass.
+    pub methods: Methods,
+    /// The masked variables whose value is put into requests to the host.
+    pub masked: Vec<String>,
     /// What the rules don't show.
     pub note: Option<&'static str>,
 }
@@ -89,6 +93,8 @@ pub fn explain_network(profile: &Profile, host: &Host, port: u16) -> NetworkExpl
             origin: open.origin.clone(),
             reason: "the port is forwarded to the host's loopback".to_owned(),
             grant: None,
+            methods: Methods::Any,
+            masked: Vec::new(),
             note: None,
         };
     }
@@ -101,6 +107,13 @@ pub fn explain_network(profile: &Profile, host: &Host, port: u16) -> NetworkExpl
         reason: decision.reason.to_string(),
         rule: decision.rule,
         grant: decision.grant,
+        methods: network.methods.value,
+        masked: network
+            .mask
+            .iter()
+            .filter(|mask| mask.value.is_for(host, port))
+            .map(|mask| mask.value.name.to_string())
+            .collect(),
         note: own_loopback.then_some(
             "inside, the loopback is the sandbox's own: servers started there can be reached",
         ),
@@ -170,6 +183,25 @@ fn origin_of(network: &NetworkProfile, decision: &NetDecision) -> Origin {
         )
 }
 
+impl NetworkExplanation {
+    /// What becomes of requests to a host that may be reached: a word and a text for each line.
+    pub fn requests(&self) -> Vec<(&'static str, String)> {
+        if !self.allowed {
+            return Vec::new();
+        }
+        let methods = self.methods.is_limited().then(|| {
+            let methods = Methods::READ_ONLY.join(", ");
+            let text = format!("{methods} alone; what is no HTTP is refused");
+            ("methods", text)
+        });
+        let masked = self.masked.iter().map(|name| {
+            let text = format!("{name}: a placeholder inside, its value in headers on the way");
+            ("masked", text)
+        });
+        methods.into_iter().chain(masked).collect()
+    }
+}
+
 impl fmt::Display for PathExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", printable_text(&self.path))?;
@@ -196,6 +228,9 @@ impl fmt::Display for NetworkExplanation {
         let rule = self.rule.as_deref().unwrap_or("the network's mode");
         let rule = format!("{rule} ({}): {}", self.origin, self.reason);
         line(f, "connect", self.allowed, &rule, self.grant.as_deref())?;
+        for (what, text) in self.requests() {
+            writeln!(f, "  {what:7} {}", printable_text(&text))?;
+        }
         note(f, self.note)
     }
 }

@@ -181,6 +181,8 @@ impl Reader<'_> {
             Setting::Allow => network.allow = self.list(value, HostPattern::parse)?,
             Setting::Block => network.block = self.list(value, HostPattern::parse_block)?,
             Setting::Resolve => network.resolve = self.list(value, str::parse)?,
+            Setting::Methods => network.methods = Some(self.word(value)?),
+            Setting::Mask => network.mask = self.list(value, str::parse)?,
             Setting::Unix => network.unix = self.list(value, |text| self.path(text))?,
             Setting::Expose => network.expose = self.ports(value)?,
             Setting::HostPort => network.host_port = self.ports(value)?,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stockade_rules::{Access, Origin};
 
-use crate::host::HostPattern;
+use crate::host::{HostPattern, Methods};
 
 use super::choice::{Backend, Base, BasePolicy, Level, NetworkMode, SeccompMode};
 use super::clause::Clause;
@@ -13,6 +13,7 @@ use super::environment::{EnvName, EnvVar};
 use super::error::ProfileError;
 use super::layer::Layer;
 use super::limits::LimitSetting;
+use super::mask::Mask;
 use super::network::Pin;
 use super::place::Place;
 use super::printable::printable_text;
@@ -43,6 +44,10 @@ pub struct Flags {
     pub block: Vec<HostPattern>,
     /// `--resolve`.
     pub resolve: Vec<Pin>,
+    /// `--net-methods`.
+    pub net_methods: Option<Methods>,
+    /// `--mask`.
+    pub mask: Vec<Mask>,
     /// `--unix`.
     pub unix: Vec<OsString>,
     /// `--host-port`.
@@ -119,6 +124,8 @@ impl Flags {
         network.allow = many("--allow", &self.allow);
         network.block = many("--block", &self.block);
         network.resolve = many("--resolve", &self.resolve);
+        network.methods = one("--net-methods", self.net_methods);
+        network.mask = many("--mask", &self.mask);
         network.expose = many("--expose", &self.expose);
         network.host_port = many("--host-port", &self.host_port);
         network.unix = read("--unix", &self.unix, |text| place.path(text))?;

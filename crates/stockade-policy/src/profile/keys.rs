@@ -38,6 +38,8 @@ pub(super) enum Setting {
     HostPort,
     Level,
     Limit(LimitKey),
+    Mask,
+    Methods,
     Nested,
     NetworkMode,
     Paths(Access),
@@ -127,6 +129,12 @@ pub(super) const KEYS: &[Key] = &[
         "HOST or HOST:PORT that may not be reached; wins over `allow`."),
     key(("network", "resolve"), Setting::Resolve, Refused, Some("--resolve"),
         "NAME=ADDRESS: what a name means inside, private addresses included."),
+    key(("network", "methods"), Setting::Methods, Compared, Some("--net-methods"),
+        "Which HTTP methods pass: all, or those that only ask (GET, HEAD, OPTIONS); then what is no \
+         HTTP is refused."),
+    key(("network", "mask"), Setting::Mask, Refused, Some("--mask"),
+        "NAME=HOST[,HOST]: a variable that holds a placeholder inside; the proxy puts its value into \
+         headers of requests to these hosts."),
     key(("network", "unix"), Setting::Unix, Refused, Some("--unix"),
         "Unix sockets of the host that may be connected to."),
     key(("network", "expose"), Setting::Expose, Refused, Some("--expose"),

@@ -2,12 +2,13 @@
 
 use stockade_rules::{AbsPath, Origin, PathRule};
 
-use crate::host::HostPattern;
+use crate::host::{HostPattern, Methods};
 
 use super::choice::{Backend, Base, BasePolicy, Level, NetworkMode, SeccompMode};
 use super::clause::Clause;
 use super::environment::Environment;
 use super::limits::LimitSetting;
+use super::mask::Mask;
 use super::network::Pin;
 use super::seccomp::SyscallName;
 use super::sourced::Sourced;
@@ -62,6 +63,8 @@ pub(super) struct NetworkLayer {
     pub(super) allow: Vec<Sourced<HostPattern>>,
     pub(super) block: Vec<Sourced<HostPattern>>,
     pub(super) resolve: Vec<Sourced<Pin>>,
+    pub(super) methods: Option<Sourced<Methods>>,
+    pub(super) mask: Vec<Sourced<Mask>>,
     pub(super) unix: Vec<Sourced<AbsPath>>,
     pub(super) expose: Vec<Sourced<u16>>,
     pub(super) host_port: Vec<Sourced<u16>>,

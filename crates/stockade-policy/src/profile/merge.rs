@@ -2,7 +2,7 @@
 //!
 //! | setting | two layers speak about it |
 //! |---|---|
-//! | path rules, `block`, `require`, `unix`, `devices`, `seccomp.block` | both hold |
+//! | path rules, `block`, `mask`, `require`, `unix`, `devices`, `seccomp.block` | both hold |
 //! | `allow`, `resolve`, `expose`, `host_port` | both hold, unless the upper says `mode = "off"` |
 //! | `environment.set` | both hold; of one name the upper |
 //! | every choice, switch and limit | the upper |
@@ -15,6 +15,8 @@ use std::fmt;
 
 use stockade_rules::{AbsPath, Kind, PathRule};
 
+use crate::host::Methods;
+
 use super::choice::{Backend, Base, BasePolicy, Level, NetworkMode, SeccompMode};
 use super::clause::Clause;
 use super::environment::Environment;
@@ -22,7 +24,9 @@ use super::error::ProfileError;
 use super::file::{Extends, FileLayer};
 use super::layer::{Layer, NetworkLayer};
 use super::limits::Limits;
+use super::mask::Mask;
 use super::network::NetworkProfile;
+use super::printable::printable_text;
 use super::seccomp::Seccomp;
 use super::sourced::Sourced;
 
@@ -67,6 +71,8 @@ impl Default for Merged {
                 allow: Vec::new(),
                 block: Vec::new(),
                 resolve: Vec::new(),
+                methods: Sourced::built_in(Methods::Any),
+                mask: Vec::new(),
                 unix: Vec::new(),
                 expose: Vec::new(),
                 host_port: Vec::new(),
@@ -162,6 +168,8 @@ impl Merged {
         network.allow.extend(layer.allow);
         network.block.extend(layer.block);
         network.resolve.extend(layer.resolve);
+        replace(&mut network.methods, layer.methods);
+        network.mask.extend(layer.mask);
         network.unix.extend(layer.unix);
         network.expose.extend(layer.expose);
         network.host_port.extend(layer.host_port);
@@ -210,6 +218,67 @@ impl Merged {
         }
     }
 
+    /// Refuses what nobody could enforce: methods and masks are the proxy's business, and an open
+    /// network has none. What is masked for a host that can't be reached would never be sent.
+    ///
+    /// # Errors
+    /// If something is asked of a proxy that is not there.
+    pub(super) fn check_network(&self, warnings: &mut Vec<String>) -> Result<(), ProfileError> {
+        let network = &self.network;
+        let mode = || network.mode.clone().map(|mode| format!("network {mode}"));
+        let masked = |mask: &Sourced<Mask>| mask.clone().map(|mask| format!("mask {mask}"));
+        for mask in &network.mask {
+            let mut set = self.environment.set.iter();
+            if let Some(set) = set.find(|set| *set.value.name() == mask.value.name) {
+                return Err(contradiction(
+                    &masked(mask),
+                    &Sourced::new(format!("set {}", mask.value.name), set.origin.clone()),
+                    "a masked variable has its value from the environment: leave one of the two out",
+                ));
+            }
+        }
+        match network.mode.value {
+            // Without a sandbox neither is asked for any more.
+            NetworkMode::Open if !self.is_confined() => Ok(()),
+            NetworkMode::Open => {
+                let methods = Some(&network.methods).filter(|methods| methods.value.is_limited());
+                let methods =
+                    methods.map(|methods| methods.clone().map(|m| format!("methods {m}")));
+                match methods.or_else(|| network.mask.first().map(masked)) {
+                    Some(asked) => Err(contradiction(
+                        &mode(),
+                        &asked,
+                        "on an open network nobody stands in between: list the hosts with --allow",
+                    )),
+                    None => Ok(()),
+                }
+            }
+            NetworkMode::Off => {
+                let unused = network.mask.iter().map(|mask| {
+                    printable_text(&format!(
+                        "`{}` is masked ({}), and there is no network to use it on",
+                        mask.value.name, mask.origin
+                    ))
+                });
+                warnings.extend(unused);
+                Ok(())
+            }
+            NetworkMode::Allowlist => {
+                let list: Vec<_> = network.allow.iter().map(|allow| &allow.value).collect();
+                let mut masks = network.mask.iter();
+                match masks.find(|mask| mask.value.first_outside(&list).is_some()) {
+                    Some(mask) => Err(contradiction(
+                        &masked(mask),
+                        &mode(),
+                        "what is masked for a host must be able to reach it: --allow the host, or \
+                         leave it out of the mask",
+                    )),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
     /// What in a project's file goes beyond what there is, in words.
     pub(super) fn exceeded_by(&self, file: &FileLayer) -> Option<String> {
         let FileLayer { layer, extends } = file;
@@ -232,6 +301,12 @@ impl Merged {
                 &self.seccomp.mode,
             ),
             weaker("network mode", Greater, mode.as_ref(), &self.network.mode),
+            weaker(
+                "methods",
+                Greater,
+                layer.network.methods.as_ref(),
+                &self.network.methods,
+            ),
             weaker(
                 "best_effort",
                 Greater,
@@ -317,6 +392,20 @@ fn narrowing(layer: &Layer) -> Option<Sourced<String>> {
                     .first()?
                     .clone()
                     .map(|host| format!("block {host}")),
+            )
+        })
+        .or_else(|| {
+            let methods = network.methods.as_ref()?;
+            (methods.value.is_limited())
+                .then(|| methods.clone().map(|methods| format!("methods {methods}")))
+        })
+        .or_else(|| {
+            Some(
+                network
+                    .mask
+                    .first()?
+                    .clone()
+                    .map(|mask| format!("mask {mask}")),
             )
         })
 }

@@ -8,9 +8,12 @@ use std::str::FromStr;
 use serde::Serialize;
 use stockade_rules::AbsPath;
 
-use crate::host::{Host, HostError, HostName, HostPattern, NetDecision, NetReason, NetworkRules};
+use crate::host::{
+    Host, HostError, HostName, HostPattern, Methods, NetDecision, NetReason, NetworkRules,
+};
 
 use super::choice::NetworkMode;
+use super::mask::Mask;
 use super::sourced::Sourced;
 
 /// What of the network is reachable.
@@ -24,6 +27,10 @@ pub struct NetworkProfile {
     pub block: Vec<Sourced<HostPattern>>,
     /// Names that mean a given address, private or not.
     pub resolve: Vec<Sourced<Pin>>,
+    /// Which HTTP methods pass to them.
+    pub methods: Sourced<Methods>,
+    /// Variables whose value is put in by the proxy, for single hosts.
+    pub mask: Vec<Sourced<Mask>>,
     /// Unix sockets of the host that may be connected to.
     pub unix: Vec<Sourced<AbsPath>>,
     /// Ports on which the host can reach a server inside.
@@ -82,6 +89,7 @@ impl NetworkProfile {
             allow: values(&self.allow),
             block: values(&self.block),
             resolve,
+            methods: self.methods.value,
         }
     }
 }

@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::choice::{Backend, Base, Level, NetworkMode, SeccompMode};
 use super::clause::Clause;
+use crate::host::Methods;
+
 use super::keys::{Key, SHORT, Setting, keys_of, tables};
 
 /// The schema, as `stockade policy schema` prints it.
@@ -56,6 +58,7 @@ fn kind(key: &Key) -> Value {
         Setting::Base => words(Base::WORDS),
         Setting::Level => words(Level::WORDS),
         Setting::NetworkMode => words(NetworkMode::WORDS),
+        Setting::Methods => words(Methods::WORDS),
         Setting::SeccompMode => words(SeccompMode::WORDS),
         Setting::Require => list(words(Clause::WORDS)),
         Setting::BestEffort | Setting::GitConfig | Setting::Nested => json!({ "type": "boolean" }),
@@ -71,6 +74,7 @@ fn kind(key: &Key) -> Value {
         | Setting::Block
         | Setting::Devices
         | Setting::EnvKeep
+        | Setting::Mask
         | Setting::Paths(_)
         | Setting::Resolve
         | Setting::SeccompBlock

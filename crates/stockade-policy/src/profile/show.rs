@@ -128,6 +128,10 @@ fn network(profile: &Profile) -> Block {
     block.each("allow", &network.allow);
     block.each("block", &network.block);
     block.each("resolve", &network.resolve);
+    if network.methods.value.is_limited() {
+        block.one("methods", &network.methods);
+    }
+    block.each("mask", &network.mask);
     block.each("unix", &network.unix);
     block.each("expose", &network.expose);
     block.each("host_port", &network.host_port);

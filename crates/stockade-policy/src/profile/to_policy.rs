@@ -30,7 +30,7 @@ impl Profile {
     ///
     /// # Errors
     /// If something narrows that the document has no word for: the minimal base, a pattern that
-    /// is denied, a host that is blocked.
+    /// is denied, a host or a method that is blocked.
     pub fn to_sandbox_policy(&self) -> Result<SandboxPolicy, Inexpressible> {
         match self.base_policy.value {
             BasePolicy::DangerFullAccess => return Ok(SandboxPolicy::DangerFullAccess),
@@ -124,6 +124,9 @@ fn network(network: &NetworkProfile) -> Result<Network, Inexpressible> {
         (network.mode.value, network.block.first())
     {
         return Err(Inexpressible(format!("block {block}")));
+    }
+    if network.mode.value == NetworkMode::Allowlist && network.methods.value.is_limited() {
+        return Err(Inexpressible(format!("methods {}", network.methods)));
     }
     Ok(match network.mode.value {
         NetworkMode::Off => Network::Off,

@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 
 use super::body::{Counted, Way};
 use super::client_of;
+use super::mask::{Masks, Scrubber};
 use super::reply::Reply;
 use crate::dial::Server;
 use crate::error::Unreachable;
@@ -59,7 +60,9 @@ impl Link {
         let upstream = gate.upstream_for(&opening.target);
         let (mut kept, mut reused) = self.connection(gate, &opening, upstream).await?;
         let session = gate.begin(&opening);
-        let (mut message, upgrade) = rewrite(request, &opening.target, upstream, &session);
+        let masks = Masks::of(gate, &opening.target);
+        let (mut message, upgrade) =
+            rewrite(gate, request, &opening.target, upstream, &session, &masks);
         let response = loop {
             let answer = kept.sender.try_send_request(message);
             let after = gate.limits.answer;
@@ -81,6 +84,10 @@ impl Link {
             }
         };
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            if upgrade.is_none() {
+                let to = opening.target.to_string();
+                return Err(gate.fail(&opening, Unreachable::Unasked { to }));
+            }
             return Ok(switch(
                 gate,
                 upgrade,
@@ -88,14 +95,16 @@ impl Link {
                 response,
                 session,
                 permit,
+                &masks,
             ));
         }
         self.keep(kept);
         let (mut parts, body) = response.into_parts();
         headers::strip(&mut parts.headers);
+        masks.clean(&mut parts);
         // The client's own version decides how it is framed.
         parts.version = Version::HTTP_11;
-        let body = Counted::new(body, session, Way::ToClient);
+        let body = Counted::new(body, session, Way::ToClient).scrubbed(Scrubber::new(&masks));
         Ok(Response::from_parts(parts, Either::Left(body)))
     }
 
@@ -159,16 +168,20 @@ async fn handshake(server: Server) -> hyper::Result<SendRequest<Sent>> {
 
 /// The request as the next hop gets it, and the upgrade that it asks for.
 fn rewrite(
+    gate: &Gate,
     request: Request<Incoming>,
     target: &Target,
     upstream: Option<&Upstream>,
     session: &Session,
+    masks: &Masks,
 ) -> (Request<Sent>, Option<HeaderValue>) {
     let (mut parts, body) = request.into_parts();
-    let upgrade = headers::strip(&mut parts.headers);
+    // Where methods are read, HTTP is not left.
+    let upgrade = headers::strip(&mut parts.headers).filter(|_| !gate.is_read_only());
     if let Some(protocol) = upgrade.clone() {
         headers::ask_upgrade(&mut parts.headers, protocol);
     }
+    masks.put_in(&mut parts.headers);
     let authority = if target.port == 80 {
         let text = target.to_string();
         text.strip_suffix(":80").map(str::to_owned).unwrap_or(text)
@@ -209,6 +222,7 @@ fn switch(
     mut response: Response<Incoming>,
     session: Session,
     permit: &Permit,
+    masks: &Masks,
 ) -> Response<Reply> {
     let server_side = hyper::upgrade::on(&mut response);
     let terms = Terms::of(gate);
@@ -231,6 +245,7 @@ fn switch(
     });
     let (mut parts, _) = response.into_parts();
     let stated = headers::strip(&mut parts.headers);
+    masks.clean(&mut parts);
     if let Some(protocol) = stated.or(upgrade) {
         headers::ask_upgrade(&mut parts.headers, protocol);
     }

@@ -1,7 +1,9 @@
 """Hosts for clients in a sandbox: HTTP, HTTPS and an echo, each on a port of its own.
 
-Prints the ports, then `ready`, then every request, so that the suite can tell what arrived.
+Prints the ports, then `ready`, then every request, so that the suite can tell what arrived. `/echo`
+answers with the headers that it got, in a header and in the body; `/upgrade` leaves HTTP.
 """
+import base64
 import http.server
 import os
 import socket
@@ -20,17 +22,51 @@ def say(text):
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    def tell_headers(self):
+        told = []
+        for name in ("Authorization", "X-Token", "X-HTTP-Method-Override"):
+            value = self.headers.get(name)
+            if value and value.startswith("Basic "):
+                value = "Basic " + base64.b64decode(value[6:]).decode()
+            if value:
+                told.append(f"{name}: {value}")
+        for line in told:
+            say(f"header {self.path} {line}")
+        return ", ".join(told)
+
     def answer(self):
+        headers = self.tell_headers()
+        if self.path == "/upgrade" and self.headers.get("Upgrade"):
+            self.leave()
+            return
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
         say(f"request {self.command} {self.path} {self.headers.get('Host')} {len(body)}")
         text = f"hello {self.command} {len(body)}\n".encode()
         self.send_response(200)
+        if self.path == "/echo":
+            text = f"you sent {headers}\n".encode()
+            self.send_header("X-Echo", headers)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
-        self.wfile.write(text)
+        if self.command != "HEAD":
+            self.wfile.write(text)
 
-    do_GET = do_POST = do_PUT = answer
+    def leave(self):
+        say(f"request {self.command} {self.path} {self.headers.get('Host')} 0")
+        self.send_response(101)
+        self.send_header("Connection", "upgrade")
+        self.send_header("Upgrade", self.headers["Upgrade"])
+        self.end_headers()
+        data = self.rfile.readline()
+        say(f"upgraded {data.decode().strip()}")
+        self.wfile.write(data)
+        self.close_connection = True
+
+    def __getattr__(self, name):
+        if name.startswith("do_"):
+            return self.answer
+        raise AttributeError(name)
 
     def log_message(self, *args):
         pass
@@ -53,6 +89,7 @@ def echo():
         say("echo connected")
         with stream:
             while data := stream.recv(65536):
+                say(f"echo got {data[:40]!r}")
                 stream.sendall(data)
 
     def accept():

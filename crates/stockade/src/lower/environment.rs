@@ -1,10 +1,12 @@
 //! The command's environment.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use stockade_linux::plan::Text;
-use stockade_policy::profile::{Backend, Profile};
+use stockade_policy::profile::{Backend, Masked, Profile};
 use stockade_rules::{AbsPath, Kind};
 
 use super::network::Network;
@@ -31,6 +33,7 @@ pub(super) fn lower(
     spec: &Spec,
     backend: Backend,
     network: &Network,
+    masks: &[Masked],
     scratch: Option<&Path>,
 ) -> Result<Environment, PlanError> {
     let roots: Vec<&Path> = profile.writable_roots.iter().map(AsRef::as_ref).collect();
@@ -82,6 +85,12 @@ pub(super) fn lower(
             }
         }
     }
+    for masked in masks {
+        let name = masked.mask.name.as_os_str();
+        built
+            .env
+            .insert(name.into(), masked.placeholder.clone().into());
+    }
     // It lies below /run, which is hidden.
     if !stated("XDG_RUNTIME_DIR") {
         built.env.remove(std::ffi::OsStr::new("XDG_RUNTIME_DIR"));
@@ -90,6 +99,7 @@ pub(super) fn lower(
         .env
         .entry("PATH".into())
         .or_insert_with(|| DEFAULT_PATH.into());
+    check_masks(masks, spec, &built.env)?;
     let entries = built
         .env
         .iter()
@@ -103,9 +113,34 @@ pub(super) fn lower(
     let removed = built
         .removed
         .iter()
+        .filter(|note| {
+            !masks
+                .iter()
+                .any(|own| own.mask.name.as_os_str() == note.name)
+        })
         .map(|note| note.name.to_string_lossy().into_owned())
         .collect();
     Ok(Environment { entries, removed })
+}
+
+/// Refuses to hand over the value of a masked variable by another way.
+fn check_masks(
+    masks: &[Masked],
+    spec: &Spec,
+    env: &BTreeMap<OsString, OsString>,
+) -> Result<(), PlanError> {
+    for masked in masks {
+        let has = |text: &OsString| masked.value.is_in(text.as_encoded_bytes());
+        let argument = spec.argv.iter().position(has);
+        let argument = argument.map(|at| format!("argument {at} of the command"));
+        let variable = env.iter().find(|(_, value)| has(value));
+        let variable = variable.map(|(name, _)| format!("the variable `{}`", name.display()));
+        if let Some(place) = argument.or(variable) {
+            let name = masked.mask.name.to_string();
+            return Err(PlanError::Unmasked { name, place });
+        }
+    }
+    Ok(())
 }
 
 /// What programs read to find a proxy, in both spellings. Names go to the proxy as names; what is

@@ -73,7 +73,7 @@ pub(crate) fn lower(
         }
     };
     let temporary = parts.temporary.as_ref().map(AbsPath::as_path);
-    let environment = environment::lower(profile, spec, backend, &network, temporary)?;
+    let environment = environment::lower(profile, spec, backend, &network, &host.masks, temporary)?;
     enforcement.push(limits_report);
     enforcement.sort_by_key(|report| report.clause);
 

@@ -109,6 +109,7 @@ pub(super) fn lower(
             addresses,
             roles: making.roles,
             expose,
+            masks: host.masks.clone(),
         }),
     })
 }
