@@ -66,6 +66,17 @@ pub(crate) fn json(document: impl Serialize) -> Result<(), Failure> {
     raw(&bytes)
 }
 
+/// Writes one JSON document of many to stdout, on a line of its own.
+pub(crate) fn json_line(document: impl Serialize) -> Result<(), Failure> {
+    let mut bytes = serde_json::to_vec(&Versioned {
+        schema: SCHEMA,
+        document,
+    })
+    .map_err(io::Error::from)?;
+    bytes.push(b'\n');
+    raw(&bytes)
+}
+
 /// Text that came from outside, such as the name of a file, made harmless for a terminal: control
 /// characters are written out. Line breaks stay, since complaints about files have several lines.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {

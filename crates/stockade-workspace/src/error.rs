@@ -64,7 +64,7 @@ pub enum Error {
     #[error("`{0}` is the beginning of several snapshots")]
     Ambiguous(String),
     /// The workspace's state does not allow it.
-    #[error("the workspace `{workspace}` is {status} and can't be {act}")]
+    #[error("the workspace `{workspace}` is {status} {}", refusal(*status, act))]
     State {
         /// Which workspace.
         workspace: WorkspaceName,
@@ -125,6 +125,14 @@ pub enum Error {
     Incomplete(SnapshotId),
 }
 
+fn refusal(status: Status, act: &str) -> String {
+    if status.to_string() == act {
+        "already".to_owned()
+    } else {
+        format!("and can't be {act}")
+    }
+}
+
 fn list(paths: &[PathBuf]) -> String {
     const SHOWN: usize = 3;
     let mut text: Vec<String> = paths
@@ -157,6 +165,10 @@ impl Error {
                 "`stockade ws snapshots NAME` shows those that exist"
             }
             Self::TooMany(_) => "`stockade ws cleanup` and `stockade ws rm` remove old ones",
+            Self::State {
+                status: Status::Paused,
+                ..
+            } => "`stockade ws resume NAME` has it go on",
             Self::Alive(_) => "`--force` ends it",
             Self::StoreInRoot(_) => "choose a store elsewhere with STOCKADE_HOME",
             Self::NoOverlay(_) => "`stockade run --overlay=NAME` makes one",

@@ -177,7 +177,7 @@ impl WorkspaceManager {
         let session = self.store.enter()?;
         let mut states = Vec::new();
         for name in self.store.names()? {
-            match Place::find(&session, &name).and_then(|place| place.state()) {
+            match Place::find(&session, &name).and_then(|place| place.state_and_use()) {
                 Ok(state) => states.push(state),
                 // Removed in between.
                 Err(Error::NoWorkspace(_)) => {}
@@ -196,7 +196,16 @@ impl WorkspaceManager {
     /// If there is none of that name.
     pub fn show(&self, name: &WorkspaceName) -> Result<WorkspaceState, Error> {
         let session = self.store.enter()?;
-        Place::find(&session, name)?.state()
+        Place::find(&session, name)?.state_and_use()
+    }
+
+    /// Whether runs changed something over the directory that was neither committed nor discarded.
+    ///
+    /// # Errors
+    /// If there is no workspace of that name.
+    pub fn has_overlay(&self, name: &WorkspaceName) -> Result<bool, Error> {
+        let session = self.store.enter()?;
+        Ok(Overlay::exists(&Place::find(&session, name)?))
     }
 
     /// Takes a snapshot.
@@ -502,6 +511,7 @@ impl WorkspaceManager {
         if held.state.is_alive() {
             return Err(Error::Alive(name.clone()));
         }
+        let _lock = overlay::lock(&held.place)?;
         self.discard_files(&held.place)
     }
 
@@ -515,7 +525,8 @@ impl WorkspaceManager {
         files::remove_tree_of_others(&unnamed)
     }
 
-    /// Removes workspaces that were not used for so long, save for those in which something runs.
+    /// Removes workspaces that were not used for so long, with what their overlays have, save for
+    /// those in which something runs.
     /// Answers with those that were removed.
     ///
     /// # Errors
@@ -530,8 +541,13 @@ impl WorkspaceManager {
                 held => held?,
             };
             // A time in the future, after the clock was set back, is not old.
-            let old = now_ms().saturating_sub(held.state.used_ms) > age;
+            let used = held.state.used_ms.max(overlay::used_ms(&held.place.path));
+            let old = now_ms().saturating_sub(used) > age;
             if old && !held.state.is_alive() {
+                let _lock = match overlay::lock(&held.place) {
+                    Err(Error::OverlayBusy(_)) => continue,
+                    lock => lock?,
+                };
                 self.discard_files(&held.place)?;
                 removed.push(name);
             }

@@ -140,6 +140,21 @@ pub struct WorkspaceState {
 pub(crate) const SCHEMA: u32 = 1;
 
 impl WorkspaceState {
+    /// Whether something may be started in it.
+    ///
+    /// # Errors
+    /// If it is paused or terminated: what is started would not be.
+    pub fn check_runs(&self) -> Result<(), Error> {
+        if self.status == Status::Running {
+            return Ok(());
+        }
+        Err(Error::State {
+            workspace: self.name.clone(),
+            status: self.status,
+            act: "run in",
+        })
+    }
+
     /// Takes a step, or says why it can't be taken.
     pub(crate) fn step(&mut self, step: Transition) -> Result<(), Error> {
         let act = match step {

@@ -11,6 +11,7 @@ use crate::error::{Error, Trying};
 use crate::files;
 use crate::id::{ObjectId, SnapshotId};
 use crate::name::WorkspaceName;
+use crate::overlay;
 use crate::state::{SCHEMA, WorkspaceState, now_ms};
 use crate::store::{self, Lock, Session};
 use crate::survey::Totals;
@@ -156,6 +157,13 @@ impl Place {
                 "it is that of another workspace or version",
             ))
         }
+    }
+
+    /// The same with the time at which a run last used its overlay, if that is later.
+    pub(crate) fn state_and_use(&self) -> Result<WorkspaceState, Error> {
+        let mut state = self.state()?;
+        state.used_ms = state.used_ms.max(overlay::used_ms(&self.path));
+        Ok(state)
     }
 
     pub(crate) fn save(&self, state: &WorkspaceState) -> Result<(), Error> {

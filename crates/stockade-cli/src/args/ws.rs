@@ -80,7 +80,7 @@ pub(crate) enum WsCommand {
     Discard(OverlayArgs),
     /// Run a command in the workspace's directory, confined like `stockade run`
     Run(Box<WsRunArgs>),
-    /// Print what a command that was left running has written
+    /// Print what a command that was left running has written; with --json a record for each line
     Logs(LogsArgs),
     /// Follow what a command that was left running writes until it ends, and send it input
     ///

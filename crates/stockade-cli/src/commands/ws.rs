@@ -7,6 +7,7 @@ mod progress;
 mod running;
 mod show;
 mod transfer;
+mod watching;
 
 use std::path::PathBuf;
 
@@ -42,8 +43,8 @@ pub(crate) fn run(line: WsLine) -> Result<Exit, Failure> {
         WsCommand::Commit(args) => layers::commit(&context, &args),
         WsCommand::Discard(args) => layers::discard(&context, &args),
         WsCommand::Run(args) => running::run(&context, *args),
-        WsCommand::Logs(args) => running::logs(&context, &args),
-        WsCommand::Attach(args) => running::attach(&context, &args),
+        WsCommand::Logs(args) => watching::logs(&context, &args),
+        WsCommand::Attach(args) => watching::attach(&context, &args),
         WsCommand::Pause(args) => running::pause(&context, &args),
         WsCommand::Resume(args) => running::resume(&context, &args),
         WsCommand::Export(args) => transfer::export(&context, &args),
@@ -88,6 +89,13 @@ fn name_or_here(typed: Option<&str>) -> Result<WorkspaceName, Failure> {
         Some(text) => name(text),
         None => Ok(WorkspaceName::for_directory(&std::env::current_dir()?)),
     }
+}
+
+/// Nobody typed the name that a workspace of this directory would have.
+fn no_overlay_here() -> Failure {
+    let text = "nothing was run over an overlay in this directory";
+    Failure::text(Exit::Negative, text)
+        .hint("`stockade run --overlay -- COMMAND` does; `ws list` shows other workspaces")
 }
 
 fn name(text: &str) -> Result<WorkspaceName, Failure> {

@@ -24,4 +24,5 @@ mod transform;
 mod verify;
 mod ws;
 mod ws_differences;
+mod ws_lives;
 mod ws_places;

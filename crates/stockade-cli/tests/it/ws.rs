@@ -305,7 +305,7 @@ fn a_workspace_from_beginning_to_end() {
 }
 
 /// Ends what a test left running, also if it fails.
-struct Left<'a>(&'a Context);
+pub(crate) struct Left<'a>(pub(crate) &'a Context);
 
 impl Drop for Left<'_> {
     fn drop(&mut self) {

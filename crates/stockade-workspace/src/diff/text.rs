@@ -75,9 +75,20 @@ fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// As git decides it: a NUL near the beginning.
+/// A NUL near the beginning, as git decides it; or what is no UTF-8 and has control characters, such
+/// as short compressed files, which need not have a NUL.
 fn is_binary(content: &[u8]) -> bool {
-    content[..content.len().min(8000)].contains(&0)
+    let begin = &content[..content.len().min(8000)];
+    let is_control = |byte: &u8| byte.is_ascii_control() && !b"\t\n\r\x0c\x1b".contains(byte);
+    begin.contains(&0) || (begin.iter().any(is_control) && !is_utf8(begin))
+}
+
+/// Whether this is the beginning of a text, which may have been cut within a character.
+fn is_utf8(begin: &[u8]) -> bool {
+    match std::str::from_utf8(begin) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none() && begin.len() == 8000,
+    }
 }
 
 /// The content; none if it is too long.
@@ -142,5 +153,26 @@ fn same_as_object(content: &crate::tree::Content, dir: &Path, path: &[u8]) -> bo
     match (&extents[..], read_file(dir, path)) {
         ([Extent::Data(_, id)], Ok(Some(bytes))) => crate::id::ObjectId::of(&bytes) == *id,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_text_is_known() {
+        assert!(is_binary(b"a\0b"));
+        assert!(
+            is_binary(b"x\x01K\xca\xc9OR"),
+            "a compressed file without a NUL"
+        );
+        assert!(!is_binary(b""));
+        assert!(!is_binary("gr\u{fc}n\n\x1b[1mbold\n\x08".as_bytes()));
+        assert!(!is_binary(b"gr\xfcn in another encoding\n"));
+        // Cut within a character.
+        let mut long = vec![b'\x07'; 7999];
+        long.extend_from_slice("\u{fc}".as_bytes());
+        assert!(!is_binary(&long));
     }
 }

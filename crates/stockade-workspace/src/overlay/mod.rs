@@ -78,14 +78,7 @@ impl Overlay {
 
     /// Opens it, or makes an empty one.
     pub(crate) fn open(place: Place, dir: PathBuf) -> Result<Self, Error> {
-        let how = FlockOperation::NonBlockingLockExclusive;
-        let lock =
-            store::lock(&place.path.join("overlay.lock"), how).map_err(|error| match error {
-                Error::Io { source, .. } if source.kind() == std::io::ErrorKind::WouldBlock => {
-                    Error::OverlayBusy(place.name.clone())
-                }
-                other => other,
-            })?;
+        let lock = lock(&place)?;
         let path = directory(&place).join("index.json");
         let mut index = if path.exists() {
             read_json(&path)?
@@ -255,6 +248,29 @@ fn directory(place: &Place) -> PathBuf {
 /// Where a workspace keeps its layers.
 pub(crate) fn directory_in(workspace: &Path) -> PathBuf {
     workspace.join("overlay")
+}
+
+/// When a run last used the overlay of a workspace, in milliseconds since 1970; zero if none did.
+/// Each changes the directory in which overlayfs works.
+pub(crate) fn used_ms(workspace: &Path) -> u64 {
+    let layers = store::list(&directory_in(workspace)).unwrap_or_default();
+    let used = layers.iter().filter_map(|layer| {
+        let changed = layer.join(work::WORK).metadata().ok()?.modified().ok()?;
+        let since = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_millis()).ok()
+    });
+    used.max().unwrap_or(0)
+}
+
+/// Keeps runs from using the overlay of a workspace.
+pub(crate) fn lock(place: &Place) -> Result<Lock, Error> {
+    let how = FlockOperation::NonBlockingLockExclusive;
+    store::lock(&place.path.join("overlay.lock"), how).map_err(|error| match error {
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::WouldBlock => {
+            Error::OverlayBusy(place.name.clone())
+        }
+        other => other,
+    })
 }
 
 /// What runs left in the layers of a workspace, and is of no use.

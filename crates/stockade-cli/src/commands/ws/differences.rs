@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anstyle::Style;
 use serde::Serialize;
-use stockade_workspace::{Change, ChangeKind, Diff, Text};
+use stockade_workspace::{Change, ChangeKind, Diff, Error, Text};
 
 use super::progress::Bar;
 use super::{Context, name_or_here, refused};
@@ -35,12 +35,19 @@ struct Entry<'a> {
 
 pub(super) fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> {
     let name = name_or_here(args.name.as_deref())?;
-    if args.id.is_none()
-        && let Some(overlay) = context.manager.existing_overlay(&name).map_err(refused)?
-    {
-        let diff = context.manager.overlay_diff(&overlay).map_err(refused)?;
-        super::warn_if_restarted(&overlay, context.format);
-        return print(context, args, &diff);
+    if args.id.is_none() {
+        match context.manager.existing_overlay(&name) {
+            Ok(Some(overlay)) => {
+                let diff = context.manager.overlay_diff(&overlay).map_err(refused)?;
+                super::warn_if_restarted(&overlay, context.format);
+                return print(context, args, &diff);
+            }
+            Err(Error::NoWorkspace(_)) if args.name.is_none() => {
+                return Err(super::no_overlay_here());
+            }
+            Ok(None) => {}
+            Err(error) => return Err(refused(error)),
+        }
     }
     let bar = Bar::new(context.format);
     let diff = context

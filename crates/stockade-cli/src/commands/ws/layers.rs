@@ -13,8 +13,12 @@ use crate::output::{self, Format};
 
 fn open(context: &Context, typed: Option<&str>) -> Result<Overlay, Failure> {
     let name = name_or_here(typed)?;
-    let found = context.manager.existing_overlay(&name).map_err(refused)?;
-    found.ok_or_else(|| refused(Error::NoOverlay(name)))
+    match context.manager.existing_overlay(&name) {
+        Ok(None) | Err(Error::NoWorkspace(_)) if typed.is_none() => Err(super::no_overlay_here()),
+        Ok(None) => Err(refused(Error::NoOverlay(name))),
+        Ok(Some(overlay)) => Ok(overlay),
+        Err(error) => Err(refused(error)),
+    }
 }
 
 pub(super) fn commit(context: &Context, args: &CommitArgs) -> Result<Exit, Failure> {

@@ -2,19 +2,15 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{IsTerminal, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use serde::Serialize;
 use stockade_workspace::{Freezer, Input, Process, WorkspaceName, WorkspaceState};
 
 use super::{Context, name, refused};
-use crate::args::ws::{LogsArgs, NameArgs, WsRunArgs};
+use crate::args::ws::{NameArgs, WsRunArgs};
 use crate::commands::run as plain;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -24,12 +20,13 @@ use crate::output::{self, Format};
 const SELF: &str = "/proc/self/exe";
 /// Says that there is no control group to enter.
 const NO_GROUP: &str = "-";
-/// How often a file is looked at that somebody else writes.
-const EVERY: Duration = Duration::from_millis(50);
 
 pub(super) fn run(context: &Context, args: WsRunArgs) -> Result<Exit, Failure> {
     let name = name(&args.workspace)?;
     let state = context.manager.show(&name).map_err(refused)?;
+    if args.left_running.is_none() {
+        state.check_runs().map_err(refused)?;
+    }
     if args.detach {
         return leave_running(context, &name, &args);
     }
@@ -163,75 +160,6 @@ fn leave_running(
         Format::Text => output::text(|out| writeln!(out, "{process}"))?,
     }
     Ok(Exit::Success)
-}
-
-pub(super) fn logs(context: &Context, args: &LogsArgs) -> Result<Exit, Failure> {
-    let stop = AtomicBool::new(!args.follow);
-    show(context, &name(&args.name)?, &stop)
-}
-
-pub(super) fn attach(context: &Context, args: &NameArgs) -> Result<Exit, Failure> {
-    let name = name(&args.name)?;
-    let state = context.manager.show(&name).map_err(refused)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut alive = state.processes.iter().filter(|process| process.is_alive());
-    if let Some(path) = alive.next_back().and_then(|process| process.input.as_ref()) {
-        send(&Input::at(path), Arc::clone(&stop))?;
-    }
-    show(context, &name, &stop)
-}
-
-/// Hands on what is typed, beside what else is done. Who is at a terminal and ends their input
-/// wants to leave.
-fn send(input: &Input, stop: Arc<AtomicBool>) -> Result<(), Failure> {
-    let Some(mut writer) = input.writer().map_err(refused)? else {
-        return Ok(());
-    };
-    let hand_on = move || {
-        let stdin = std::io::stdin();
-        let whole = std::io::copy(&mut stdin.lock(), &mut writer).is_ok();
-        if whole && stdin.is_terminal() {
-            stop.store(true, Ordering::Relaxed);
-        }
-    };
-    std::thread::Builder::new().spawn(hand_on)?;
-    Ok(())
-}
-
-/// Prints the log until nothing runs any more, or it is to stop.
-fn show(context: &Context, name: &WorkspaceName, stop: &AtomicBool) -> Result<Exit, Failure> {
-    let mut state = context.manager.show(name).map_err(refused)?;
-    let path = context.manager.log_file(name);
-    let mut file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Exit::Success),
-        Err(error) => {
-            let what = format!("can't read `{}`", path.display());
-            return Err(Failure::new(
-                Exit::Negative,
-                anyhow::Error::new(error).context(what),
-            ));
-        }
-    };
-    let mut out = std::io::stdout().lock();
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        let alive = !stop.load(Ordering::Relaxed) && state.is_alive();
-        // To the end of what was there when it was looked at: nothing is lost if it ended since.
-        loop {
-            let got = file.read(&mut buffer)?;
-            if got == 0 {
-                break;
-            }
-            out.write_all(&buffer[..got])?;
-        }
-        out.flush()?;
-        if !alive {
-            return Ok(Exit::Success);
-        }
-        std::thread::sleep(EVERY);
-        state = context.manager.show(name).map_err(refused)?;
-    }
 }
 
 pub(super) fn pause(context: &Context, args: &NameArgs) -> Result<Exit, Failure> {

@@ -50,19 +50,28 @@ pub(super) fn show(context: &Context, args: &NameArgs) -> Result<Exit, Failure> 
     struct Document {
         workspace: WorkspaceState,
         snapshots: usize,
+        overlay: bool,
     }
     let name = name(&args.name)?;
     let workspace = context.manager.show(&name).map_err(refused)?;
     let snapshots = context.manager.snapshots(&name).map_err(refused)?;
+    let overlay = context.manager.has_overlay(&name).map_err(refused)?;
     match context.format {
         Format::Json => output::json(Document {
             workspace,
             snapshots: snapshots.len(),
+            overlay,
         })?,
         Format::Text => output::text(|out| {
             row(out, &workspace)?;
             writeln!(out, "created    {}", ago(workspace.created_ms))?;
             writeln!(out, "snapshots  {}", snapshots.len())?;
+            if overlay {
+                writeln!(
+                    out,
+                    "overlay    `stockade ws diff {name}` shows what it has"
+                )?;
+            }
             for (key, value) in &workspace.env {
                 writeln!(
                     out,
@@ -75,9 +84,10 @@ pub(super) fn show(context: &Context, args: &NameArgs) -> Result<Exit, Failure> 
             }
             for process in &workspace.processes {
                 let command = process.command.join(" ");
+                let ended = if process.is_alive() { "" } else { " (ended)" };
                 writeln!(
                     out,
-                    "process    {} {}",
+                    "process    {} {}{ended}",
                     process.supervisor,
                     output::printable(&command)
                 )?;

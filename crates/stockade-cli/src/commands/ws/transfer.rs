@@ -51,12 +51,17 @@ pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Exit, Failu
         None => PathBuf::from(name.as_str()),
     };
     let dir = std::path::absolute(&dir).unwrap_or(dir);
+    let is_filled = std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some());
     let bar = Bar::new(context.format);
     let workspace = context
         .manager
         .import(&args.file, &name, &dir, args.danger_links, &bar)
         .map_err(refused)?;
     drop(bar);
+    if is_filled {
+        let text = format!("`{}` is not empty and was left as it is", dir.display());
+        output::warn(&text, context.format);
+    }
     match context.format {
         Format::Json => output::json(Document { workspace })?,
         Format::Text => output::text(|out| {
