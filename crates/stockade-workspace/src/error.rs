@@ -114,6 +114,14 @@ pub enum Error {
     /// There is nothing over the workspace's directory.
     #[error("the workspace `{0}` has no overlay")]
     NoOverlay(WorkspaceName),
+    /// The overlay has nothing at or below a path.
+    #[error("the overlay of `{workspace}` has no change at `{path}`")]
+    NoChange {
+        /// Which workspace.
+        workspace: WorkspaceName,
+        /// What was named.
+        path: PathBuf,
+    },
     /// The overlay may not be complete.
     #[error("the machine was started anew since the overlay of `{0}` was written")]
     Restarted(WorkspaceName),
@@ -160,6 +168,11 @@ impl Error {
             Self::Damaged { .. } | Self::Missing(_) | Self::Incomplete(_) => {
                 "`stockade ws fsck` lists everything that is damaged"
             }
+            Self::NoChange { .. } => {
+                "`stockade ws diff --summary` lists them; paths are told from the workspace's \
+                 directory"
+            }
+            Self::NotADirectory(_) => "make the directory first",
             Self::NoWorkspace(_) => "`stockade ws list` shows those that exist",
             Self::NoSnapshot { .. } | Self::Ambiguous(_) => {
                 "`stockade ws snapshots NAME` shows those that exist"

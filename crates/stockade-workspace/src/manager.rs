@@ -172,22 +172,35 @@ impl WorkspaceManager {
     /// All workspaces, the newest first.
     ///
     /// # Errors
-    /// If the store can't be read.
+    /// If the store or one of them can't be read.
     pub fn list(&self) -> Result<Vec<WorkspaceState>, Error> {
+        let (states, mut damaged) = self.list_readable()?;
+        match damaged.pop() {
+            Some(error) => Err(error),
+            None => Ok(states),
+        }
+    }
+
+    /// All workspaces that can be read, the newest first, and what is wrong with the others.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub fn list_readable(&self) -> Result<(Vec<WorkspaceState>, Vec<Error>), Error> {
         let session = self.store.enter()?;
         let mut states = Vec::new();
+        let mut damaged = Vec::new();
         for name in self.store.names()? {
             match Place::find(&session, &name).and_then(|place| place.state_and_use()) {
                 Ok(state) => states.push(state),
                 // Removed in between.
                 Err(Error::NoWorkspace(_)) => {}
-                Err(error) => return Err(error),
+                Err(error) => damaged.push(error),
             }
         }
         states.sort_by(|one, other| {
             (other.created_ms, &other.name).cmp(&(one.created_ms, &one.name))
         });
-        Ok(states)
+        Ok((states, damaged))
     }
 
     /// One workspace.
@@ -515,6 +528,20 @@ impl WorkspaceManager {
         self.discard_files(&held.place)
     }
 
+    /// Removes a workspace whose state can't be read. Nobody knows what runs in it.
+    ///
+    /// # Errors
+    /// If there is none of that name, or its state can be read, or a run uses its overlay.
+    pub fn remove_damaged(&self, name: &WorkspaceName) -> Result<(), Error> {
+        let session = self.store.enter()?;
+        let place = Place::find(&session, name)?;
+        if place.state().is_ok() {
+            return Err(Error::Exists(name.clone()));
+        }
+        let _lock = overlay::lock(&place)?;
+        self.discard_files(&place)
+    }
+
     fn discard_files(&self, place: &Place) -> Result<(), Error> {
         let random = files::random_name();
         let unnamed = self
@@ -537,7 +564,8 @@ impl WorkspaceManager {
         let mut removed = Vec::new();
         for name in self.store.names()? {
             let held = match Place::find(&session, &name).and_then(Place::hold) {
-                Err(Error::NoWorkspace(_)) => continue,
+                // Removed in between; or it is not known when it was used.
+                Err(Error::NoWorkspace(_) | Error::Damaged { .. }) => continue,
                 held => held?,
             };
             // A time in the future, after the clock was set back, is not old.

@@ -81,6 +81,24 @@ fn a_run_over_an_overlay_is_use() {
 }
 
 #[test]
+fn only_the_owner_reads_what_is_kept() {
+    use std::os::unix::fs::PermissionsExt;
+    let context = context();
+    create(&context);
+    let store = context.home().join("store");
+    let mode = |name: &str| {
+        let metadata = fs::metadata(store.join(name)).unwrap();
+        metadata.permissions().mode() & 0o7777
+    };
+    for name in ["workspaces/w/state.json", "workspaces/w/cache"] {
+        assert_eq!(mode(name), 0o600, "{name}");
+    }
+    for name in ["", "packs", "workspaces", "workspaces/w"] {
+        assert_eq!(mode(name), 0o700, "{name}");
+    }
+}
+
+#[test]
 fn nothing_is_started_in_a_paused_workspace() {
     let context = context();
     create(&context);
@@ -165,4 +183,54 @@ fn an_import_leaves_a_filled_directory_alone() {
     let id = listed.stdout.split(' ').next().unwrap().to_owned();
     context.stockade(["ws", "restore", "c", &id]).ends_with(0);
     assert_eq!(fs::read_to_string(filled.join("file")).unwrap(), "one\n");
+}
+
+#[test]
+fn a_damaged_workspace_hides_no_other_and_can_be_removed() {
+    let context = context();
+    create(&context);
+    let project = context.project();
+    let line = ["ws", "create", "x", "--dir", project.to_str().unwrap()];
+    context.stockade(line).ends_with(0);
+    let state = context.home().join("store/workspaces/x/state.json");
+    fs::write(state, "{").unwrap();
+    let listed = context.stockade(["ws", "list", "--json"]).ends_with(1);
+    let workspaces = &listed.json()["workspaces"];
+    assert_eq!(workspaces.as_array().unwrap().len(), 1);
+    assert!(
+        listed.stderr.contains("workspaces/x/state.json"),
+        "{listed:#?}"
+    );
+    context
+        .stockade(["ws", "cleanup", "--max-age", "1d"])
+        .ends_with(0);
+    context.stockade(["ws", "fsck"]).ends_with(1);
+    let refused = context.stockade(["ws", "rm", "x"]).ends_with(1);
+    assert!(refused.stderr.contains("--force"), "{refused:#?}");
+    context.stockade(["ws", "rm", "x", "--force"]).ends_with(0);
+    context.stockade(["ws", "list"]).ends_with(0);
+    context.stockade(["ws", "fsck"]).ends_with(0);
+}
+
+#[test]
+fn a_commit_of_a_path_without_a_change_is_refused() {
+    if !has_overlay("a_commit_of_a_path_without_a_change_is_refused") {
+        return;
+    }
+    let context = context();
+    context.file("untouched", "old\n");
+    let script = "mkdir d; echo 1 > d/one; echo 2 > two";
+    sh(&context, &["--overlay=o"], script).ends_with(0);
+    for path in ["nosuch", "untouched", "/etc/passwd", "d/on"] {
+        let line = ["ws", "commit", "o", "two", path];
+        let refused = context.stockade(line).ends_with(1);
+        assert!(refused.stderr.contains("no change at"), "{refused:#?}");
+    }
+    assert!(!context.project().join("two").exists());
+    let line = ["ws", "commit", "o", "d"];
+    context.stockade(line).ends_with(0);
+    assert!(context.project().join("d/one").exists());
+    assert!(!context.project().join("two").exists());
+    context.stockade(["ws", "commit", "o", "two"]).ends_with(0);
+    assert!(context.project().join("two").exists());
 }

@@ -93,7 +93,7 @@ impl Overlay {
     /// committed is no longer part of the overlay.
     ///
     /// # Errors
-    /// If the machine was started anew and nobody has [taken it as
+    /// If there is nothing at or below one of the paths, if the machine was started anew and nobody has [taken it as
     /// complete](Self::take_as_complete), if files of the host changed meanwhile and `resolve` does
     /// not say what to do, or if something can't be written; each file is then the old one or the
     /// new one.
@@ -111,6 +111,19 @@ impl Overlay {
             pair.choose(paths)?;
             pair.plan(&base, resolve, &mut conflicts)?;
             pairs.push(pair);
+        }
+        for path in paths {
+            let is_at = |pair: &Pair<'_>| {
+                let chosen = pair.chosen.iter().map(|entry| &entry.path);
+                let mut all = chosen.chain(&pair.kept);
+                all.any(|entry| files::full(pair.root, entry).starts_with(path))
+            };
+            if !pairs.iter().any(is_at) {
+                return Err(Error::NoChange {
+                    workspace: self.place.name.clone(),
+                    path: path.clone(),
+                });
+            }
         }
         if resolve == Resolve::Refuse && !conflicts.is_empty() {
             return Err(Error::HostChanged(conflicts));

@@ -6,7 +6,8 @@ use std::path::Path;
 use serde::Serialize;
 use stockade_policy::profile::format_size;
 use stockade_workspace::{
-    CreateOptions, FsckReport, GcReport, RestoreMode, RestoreReport, SnapshotRecord, WorkspaceState,
+    CreateOptions, Error, FsckReport, GcReport, RestoreMode, RestoreReport, SnapshotRecord,
+    WorkspaceState,
 };
 
 use super::progress::Bar;
@@ -129,10 +130,22 @@ pub(super) fn restore(context: &Context, args: &RestoreArgs) -> Result<Exit, Fai
 
 pub(super) fn remove(context: &Context, args: &RmArgs) -> Result<Exit, Failure> {
     let name = name(&args.name)?;
-    if args.force && context.manager.show(&name).map_err(refused)?.is_alive() {
-        context.manager.terminate(&name).map_err(refused)?;
+    let manager = &context.manager;
+    match manager.show(&name) {
+        Err(Error::Damaged { .. }) if args.force => {
+            manager.remove_damaged(&name).map_err(refused)?;
+        }
+        Err(error @ Error::Damaged { .. }) => {
+            let text = "`ws rm --force` removes it nonetheless";
+            return Err(refused(error).hint(text));
+        }
+        state => {
+            if args.force && state.map_err(refused)?.is_alive() {
+                manager.terminate(&name).map_err(refused)?;
+            }
+            manager.remove(&name).map_err(refused)?;
+        }
     }
-    context.manager.remove(&name).map_err(refused)?;
     tell_removed(context, vec![name.to_string()])
 }
 

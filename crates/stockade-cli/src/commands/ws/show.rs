@@ -18,14 +18,23 @@ pub(super) fn list(context: &Context) -> Result<Exit, Failure> {
     struct Document {
         workspaces: Vec<WorkspaceState>,
     }
-    let workspaces = context.manager.list().map_err(refused)?;
+    let (workspaces, damaged) = context.manager.list_readable().map_err(refused)?;
+    let is_whole = damaged.is_empty();
+    for error in damaged {
+        let text = format!("{:#}", anyhow::Error::new(error));
+        output::warn(&text, context.format);
+    }
     match context.format {
         Format::Json => output::json(Document { workspaces })?,
         Format::Text => {
             output::text(|out| workspaces.iter().try_for_each(|state| row(out, state)))?;
         }
     }
-    Ok(Exit::Success)
+    Ok(if is_whole {
+        Exit::Success
+    } else {
+        Exit::Negative
+    })
 }
 
 fn row(out: &mut dyn Write, state: &WorkspaceState) -> std::io::Result<()> {
