@@ -29,6 +29,8 @@ pub(crate) fn may_fold(name: &str) -> bool {
             | "head"
             | "cut"
             | "sed"
+            | "which"
+            | "command"
     )
 }
 
@@ -78,6 +80,12 @@ fn literal_output(command: &Command, name: &str) -> Option<String> {
         "base64" | "base32" | "xxd" | "openssl" => decode(name, &args, input?),
         "sed" => substitute(&args, input?),
         "cut" => cut(&args, input?),
+        // Where a program is, is the program.
+        "which" | "command" => match args.as_slice() {
+            [program] if name == "which" => Some((*program).to_owned()),
+            ["-v" | "-pv", program] => Some((*program).to_owned()),
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -198,7 +198,7 @@ fn interpreter(name: &str) -> Option<Interpreter> {
     let (language, code, long, values): (_, _, &'static [&'static str], _) = match stem {
         "python" | "pypy" | "ipython" => (Language::Python, "c", &[], "WXm"),
         "node" | "nodejs" | "bun" => (Language::JavaScript, "ep", &["--eval", "--print"], "rC"),
-        "perl" => (Language::Perl, "eE", &[], "I"),
+        "perl" => (Language::Perl, "eE", &[], "IMm"),
         "ruby" | "jruby" => (Language::Ruby, "e", &[], "rICEFT"),
         "php" => (Language::Php, "rBRE", &["--run"], "cdfz"),
         "lua" | "luajit" => (Language::Lua, "e", &[], "l"),

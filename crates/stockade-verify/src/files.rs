@@ -126,11 +126,8 @@ impl Files<'_> {
                 );
             }
             Root::Above if tree => {
-                findings.warn(
-                    Rule::FileDelete,
-                    span,
-                    format!("deletes {shown}, above the working directory"),
-                );
+                let reason = format!("deletes {shown}, above the working directory");
+                findings.weigh(place.all_inside, Rule::FileDelete, span, reason);
             }
             Root::Unknown if place.all_inside && tree && !place.path.starts_with("$TMPDIR") => {
                 let reason = format!(

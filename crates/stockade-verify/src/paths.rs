@@ -17,6 +17,7 @@ pub(crate) enum Kind {
     GitHook,
     Kernel,
     Preload,
+    Private,
     Public,
     ShellRc,
     Sink,
@@ -38,6 +39,7 @@ impl Kind {
             "git-hook" => Self::GitHook,
             "kernel" => Self::Kernel,
             "preload" => Self::Preload,
+            "private" => Self::Private,
             "public" => Self::Public,
             "shell-rc" => Self::ShellRc,
             "sink" => Self::Sink,
@@ -168,7 +170,7 @@ impl Place {
             }
         }
         if kinds.contains(&Kind::Public) {
-            kinds.retain(|kind| *kind != Kind::Credential);
+            kinds.retain(|kind| !matches!(kind, Kind::Credential | Kind::Private));
         }
         kinds
     }

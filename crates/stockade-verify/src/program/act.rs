@@ -44,7 +44,12 @@ impl Judge<'_> {
             }
             "argv-rest" => {
                 let words = args.positional.get(entry.at..).unwrap_or_default();
-                let list = Value::list(words.to_vec());
+                let mut listed = words.to_vec();
+                // What follows the path is the program's own name.
+                if (path.contains("execl") || path.contains("spawnl")) && listed.len() > 1 {
+                    listed.remove(1);
+                }
+                let list = Value::list(listed);
                 let own = words.first().and_then(Value::exact) == Some("/proc/self/exe");
                 if own && endless {
                     self.findings
@@ -52,6 +57,12 @@ impl Judge<'_> {
                 }
                 self.argv(path, Some(&list), args, span);
                 result.with(Taint::OUTPUT)
+            }
+            "argv-pip" => {
+                let mut words = vec![Value::text("pip")];
+                words.extend_from_slice(arg.and_then(Value::as_list).unwrap_or_default());
+                self.argv(path, Some(&Value::list(words)), args, span);
+                result
             }
             "argv-path" => {
                 let mut words: Vec<Value> = arg.cloned().into_iter().collect();
@@ -76,6 +87,10 @@ impl Judge<'_> {
                 if own && endless {
                     self.findings
                         .add(Rule::ForkBomb, span, "starts itself without end");
+                }
+                if is_loose(given) {
+                    let reason = format!("`{path}` runs {given}, where anyone may put it");
+                    self.findings.add(Rule::CodeDynamic, span, reason);
                 }
                 result
             }
@@ -611,11 +626,15 @@ impl Judge<'_> {
                 Writing::Replace
             };
             self.write(&place, &path, how, Taint::NONE, span);
-        } else {
-            self.read(&place, span, result.clone());
         }
+        let read = if writes {
+            Taint::NONE
+        } else {
+            self.read(&place, span, result.clone()).taint
+        };
+        let telling = read.without(Taint::FILE | Taint::LOOSE | Taint::UNBOUND);
         let handle: super::ir::Text = path.into();
-        Value::of(Kind::Handle(handle)).with(result.taint.without(Taint::UNBOUND))
+        Value::of(Kind::Handle(handle)).with(result.taint.without(Taint::UNBOUND) | telling)
     }
 
     fn unknown_delete(&mut self, path: &str, arg: Option<&Value>, tree: bool, span: Span) {

@@ -168,7 +168,12 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         }
         "glob.glob" | "glob.iglob" => {
             let pattern = first?.as_text()?.replace('*', &UNKNOWN.to_string());
-            Value::list(vec![Value::text(pattern)])
+            let all = pattern.rsplit('/').next().is_some_and(|last| {
+                let rest = last.trim_matches(UNKNOWN);
+                rest.is_empty() || rest == "."
+            });
+            let walked = if all { Taint::WALKED } else { Taint::NONE };
+            Value::list(vec![Value::text(pattern).with(walked)])
         }
         "tempfile.NamedTemporaryFile" => Value::of(Kind::Handle(format!("/tmp/{UNKNOWN}").into())),
         "tempfile.mkstemp" => {

@@ -419,7 +419,8 @@ impl<'a> Judge<'a> {
         if is_loose(&place.path) {
             result.taint |= Taint::LOOSE;
         }
-        if self.files().read(place, span, self.findings) {
+        let secret = self.files().read(place, span, self.findings);
+        if secret || place.is(crate::paths::Kind::Private) {
             result.taint |= Taint::SECRET;
         }
         if self.brief && place.is(crate::paths::Kind::Account) {
@@ -564,8 +565,8 @@ fn mode_bits(mode: &Value) -> Option<i64> {
     match &mode.kind {
         Kind::Int(bits) => Some(*bits),
         Kind::Api(name) => Some(match name.rsplit('.').next()? {
-            "S_ISUID" => 0o4000,
-            "S_ISGID" => 0o2000,
+            "S_ISUID" | "ModeSetuid" => 0o4000,
+            "S_ISGID" | "ModeSetgid" => 0o2000,
             "S_IRWXU" => 0o700,
             "S_IRWXG" => 0o070,
             "S_IRWXO" => 0o007,
@@ -573,7 +574,8 @@ fn mode_bits(mode: &Value) -> Option<i64> {
             "S_IXUSR" | "S_IEXEC" => 0o100,
             "S_IXGRP" => 0o010,
             "S_IXOTH" => 0o001,
-            name if name.starts_with("S_I") => 0,
+            "ModePerm" => 0o777,
+            name if name.starts_with("S_I") || name.starts_with("Mode") => 0,
             _ => return None,
         }),
         Kind::List(parts) => parts

@@ -54,7 +54,7 @@ impl Judge<'_> {
             }
         }
         if let Some(path) = base.as_text() {
-            self.path_method(path, name, args, span);
+            self.path_method(path, base.taint, name, args, span);
         }
         self.unknown_method(base, name, args, span, indirect);
         result
@@ -73,13 +73,17 @@ impl Judge<'_> {
     }
 
     /// `Path("…").unlink()` and its kin.
-    fn path_method(&mut self, path: &str, name: &str, args: &Args, span: Span) {
+    fn path_method(&mut self, path: &str, taint: Taint, name: &str, args: &Args, span: Span) {
         let place = Place::new(path);
         let looks_like_path = path.contains('/') || path.starts_with('~');
         if self.dialect != Dialect::Python || !looks_like_path {
             return;
         }
         match name {
+            "unlink" | "rmdir" if taint.has(Taint::WALKED) && self.is_theirs(&place) => {
+                let reason = "deletes every file that it finds";
+                self.findings.add(Rule::DestroyFiles, span, reason);
+            }
             "unlink" | "rmdir" => self.delete(&place, Deletion::File, span),
             "mkdir" | "touch" | "symlink_to" | "hardlink_to" => {
                 self.write(&place, path, Writing::Append, Taint::NONE, span);
@@ -194,7 +198,10 @@ impl Judge<'_> {
             }
             "read" | "readlines" | "readline" | "Read" => {
                 let place = Place::new(path);
-                let secret = place.is(crate::paths::Kind::Credential) && !path.ends_with(".pub");
+                let kinds = place.kinds();
+                let secret = [crate::paths::Kind::Credential, crate::paths::Kind::Private];
+                let secret = secret.iter().any(|kind| kinds.contains(kind));
+                let secret = secret && !path.ends_with(".pub");
                 let mut own = if secret { Taint::SECRET } else { Taint::NONE };
                 if is_foreign(&place) || self.archived.contains(path) {
                     own |= Taint::FOREIGN;

@@ -319,7 +319,9 @@ impl Judge<'_> {
                 format!("`{path}` runs what someone types or sends"),
             );
         } else if taint.has(Taint::UNBOUND) && !taint.has(Taint::PARAM | Taint::FILE) {
-            self.findings.add(
+            // In text that is run, names may be those of the code around it.
+            self.findings.weigh(
+                self.analysis.depth == 0,
                 Rule::CodeDynamic,
                 span,
                 format!("`{path}` runs text that the file does not hold"),

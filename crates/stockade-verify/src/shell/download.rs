@@ -53,7 +53,9 @@ impl Judge<'_> {
         let command = &self.script.commands[id];
         let args = command.args();
         match command.name() {
-            Some("nc" | "ncat" | "netcat" | "telnet" | "socat" | "dig" | "nslookup") => true,
+            Some("nc" | "ncat" | "netcat" | "telnet" | "socat" | "dig" | "nslookup" | "ssh") => {
+                true
+            }
             Some("gh") => args.first().is_some_and(|word| word.text == "api"),
             Some(name) => Group::Fetchers.has(name) && !args.is_empty(),
             None => false,
@@ -77,6 +79,7 @@ impl Judge<'_> {
             return;
         }
         self.runs_file(name, command);
+        self.runs_hidden(id, command);
         if Group::Fetchers.has(name) {
             self.note_download(name, command);
         }
@@ -211,6 +214,35 @@ impl Judge<'_> {
         if temporary && file == program && !known && self.made_executable.contains(file) {
             let reason = format!("runs {file}, which it made executable itself");
             self.add(Rule::DownloadRun, command.span, reason);
+        }
+    }
+}
+
+impl Judge<'_> {
+    /// A program where anyone may put one: hidden there, or run with other rights.
+    fn runs_hidden(&mut self, id: CommandId, command: &Command) {
+        let program = command.words[0].text.as_str();
+        let Some(file) = ["/tmp/", "/var/tmp/", "/dev/shm/"]
+            .iter()
+            .find_map(|place| program.strip_prefix(place))
+        else {
+            return;
+        };
+        let known = |written: &stockade_shell::WrittenFile| written.path == program;
+        if self.script.files.iter().any(known) {
+            return;
+        }
+        let sudo = |parent: &Command| matches!(parent.name(), Some("sudo" | "doas" | "pkexec"));
+        if file
+            .split('/')
+            .any(|part| part.starts_with('.') && part.len() > 1)
+        {
+            let reason = format!("runs {program}, a hidden file in a temporary directory");
+            self.add(Rule::DownloadRun, command.span, reason);
+        } else if self.script.ancestors(id).any(sudo) {
+            let reason =
+                format!("runs {program}, which anyone may have put there, with other rights");
+            self.add(Rule::PrivilegeChange, command.span, reason);
         }
     }
 }

@@ -120,7 +120,18 @@ impl Judge<'_> {
                 }
             }
             "dd" => self.dd(command),
-            "tar" | "bsdtar" | "unzip" | "cpio" => self.unpack(id, command),
+            "tar" | "bsdtar" | "unzip" | "cpio" => {
+                let archive = value_of(args, 'f', &["file"]).filter(|_| name != "unzip");
+                let makes = args
+                    .first()
+                    .is_some_and(|word| word.text.contains(['c', 'r', 'u']));
+                if let Some(archive) = archive.filter(|_| makes)
+                    && self.place(archive).is(Kind::Disk)
+                {
+                    self.write_at(archive, Writing::Replace, span);
+                }
+                self.unpack(id, command);
+            }
             "sed" => self.sed(command),
             "sort" | "shuf" | "pandoc" | "gcc" | "cc" | "tsc" => {
                 let output = value_of(args, 'o', &["output", "outFile"]);

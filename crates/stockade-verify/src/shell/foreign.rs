@@ -95,12 +95,28 @@ const EVALUATES: &[&str] = &["eval", "assert(", "create_function", "load("];
 const DECODES: &[&str] = &[
     "base64_decode",
     "decode_base64",
-    "unpack(\"h",
-    "unpack('h",
+    "pack(\"h",
+    "pack('h",
+    "pack \"h",
+    "pack 'h",
     "gzinflate",
     "str_rot13",
     "base64.decode",
     "unpack1",
+];
+const FETCHES: &[&str] = &[
+    "file_get_contents",
+    "open-uri",
+    "uri.open",
+    "lwp",
+    "get(",
+    "get ",
+    "net::http",
+    "curl_exec",
+    "curl",
+    "http.request",
+    "urlopen",
+    "fetch",
 ];
 const WRITES: &[&str] = &[
     "file_put_contents",
@@ -180,9 +196,7 @@ impl Judge<'_> {
     }
 
     fn url(&mut self, url: &str, lower: &str) {
-        let fetches = ["file_get_contents", "open-uri", "lwp"]
-            .iter()
-            .any(|mark| lower.contains(mark));
+        let fetches = FETCHES.iter().any(|mark| lower.contains(mark));
         if let Some(reason) = hosts::suspicion(url) {
             self.findings
                 .add(Rule::NetworkHost, self.span, format!("talks to {reason}"));

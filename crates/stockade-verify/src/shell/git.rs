@@ -3,6 +3,7 @@
 use stockade_shell::{Command, Word};
 
 use super::{Judge, has};
+use crate::hosts;
 use crate::rule::Rule;
 
 /// Settings that make git run a command.
@@ -30,6 +31,19 @@ impl Judge<'_> {
             return;
         };
         let rest = &args[at + 1..];
+        if matches!(
+            verb.text.as_str(),
+            "clone" | "remote" | "pull" | "fetch" | "submodule" | "push"
+        ) {
+            let odd = rest.iter().find_map(|word| {
+                let url = hosts::is_url(&word.text).then_some(&word.text)?;
+                hosts::suspicion(url).map(|why| (why, url))
+            });
+            if let Some((why, url)) = odd {
+                let reason = format!("`git` talks to {why}: {url}");
+                self.add(Rule::NetworkHost, command.span, reason);
+            }
+        }
         match verb.text.as_str() {
             "push" => {
                 let marked = |mark: char| {

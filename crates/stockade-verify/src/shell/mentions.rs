@@ -29,6 +29,14 @@ impl Judge<'_> {
                 name,
                 "echo" | "printf" | "git" | "grep" | "egrep" | "rg" | "man"
             );
+            if !speaks && (text.contains("/inet/tcp/") || text.contains("/inet/udp/")) {
+                let reason = format!("`{name}` opens a connection through awk's network files");
+                return self.add(Rule::ReverseShell, command.span, reason);
+            }
+            if text.starts_with("stratum+") && !speaks {
+                let reason = format!("`{name}` joins a pool that mines for someone");
+                return self.add(Rule::NetworkHost, command.span, reason);
+            }
             let payload = text.contains("<?") || text.contains("/dev/tcp/") && !speaks;
             if payload && let Some((rule, what)) = crate::program::recognise(text) {
                 return self.add(rule, command.span, format!("holds {what}"));

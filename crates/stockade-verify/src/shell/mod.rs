@@ -3,6 +3,7 @@
 mod download;
 mod files;
 mod foreign;
+mod gather;
 mod git;
 mod listed;
 mod mentions;
@@ -106,6 +107,11 @@ impl Judge<'_> {
         Place::under(text, self.directory.as_ref())
     }
 
+    /// A command or a few, not a script that administers or builds something.
+    fn is_brief(&self) -> bool {
+        self.script.commands.len() < LONG
+    }
+
     fn add(&mut self, rule: Rule, span: Span, reason: impl Into<String>) {
         self.findings.add(rule, span, reason);
     }
@@ -187,6 +193,16 @@ impl Judge<'_> {
     /// Functions that call themselves into a pipe or the background.
     fn functions(&mut self) {
         let script = self.script;
+        let itself = |command: &Command| {
+            let mut words = command.words.iter().take(3);
+            let own = words.any(|word| word.variables().next() == Some("0") && word.text == "$0");
+            let starts = command.name().is_none_or(stockade_shell::is_shell);
+            own && starts && command.background
+        };
+        if let Some(command) = script.commands.iter().find(|command| itself(command)) {
+            let reason = "starts itself again in the background";
+            self.add(Rule::ForkBomb, command.span, reason);
+        }
         for function in &script.functions {
             let own = function.name.as_str();
             let body = &script.commands[function.commands.clone()];

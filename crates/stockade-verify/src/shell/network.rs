@@ -1,6 +1,6 @@
 //! Connections: shells on the network, listeners, names that carry data.
 
-use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, is_shell};
+use stockade_shell::{Command, CommandId, Hole, HoleKind, RedirectOp, is_shell};
 
 use super::download::interprets_stdin;
 use super::programs::Group;
@@ -25,15 +25,25 @@ impl Judge<'_> {
                 }
             }
             _ if Group::Fetchers.has(name) => self.fetch(id, name, command),
-            "ssh" | "scp" | "sftp" | "rsync" | "sshfs" | "rclone" | "mosh" | "croc" | "restic"
-            | "smbclient" | "ab" | "hping3" | "cancel" | "finger" => {
+            "ssh" | "scp" | "sftp" | "rsync" | "sshfs" | "rclone" | "mosh" | "restic" | "lftp"
+            | "smbclient" | "ab" | "hping3" | "cancel" | "finger" | "borg" | "duplicity"
+            | "cadaver" | "ncftpput" => {
                 self.transfer(id, name, command);
             }
             "aws" | "gsutil" | "gcloud" | "az" | "s3cmd" | "mc" | "s5cmd" | "azcopy" => {
                 self.bucket(name, command);
             }
-            "nslookup" | "dig" | "host" | "ping" | "drill" | "getent" | "whois" => {
-                self.lookup(name, command);
+            "nslookup" | "dig" | "host" | "ping" | "ping6" | "drill" | "getent" | "whois"
+            | "kdig" | "doggo" | "dog" => self.lookup(id, name, command),
+            "gh" | "glab"
+                if args
+                    .first()
+                    .is_some_and(|word| word.text == "gist" || word.text == "snippet") =>
+            {
+                self.gives_away(id, name, command);
+            }
+            _ if Group::Mailers.has(name) || Group::Senders.has(name) => {
+                self.gives_away(id, name, command);
             }
             _ => {}
         }
@@ -44,13 +54,27 @@ impl Judge<'_> {
                     "http.server" | "SimpleHTTPServer" | "pyftpdlib" | "smtpd" | "uploadserver"
                 )
         };
-        let serves = args.windows(2).any(module) || name == "httpd" && has(args, "fhp", &[]);
+        let first = args.first().map_or("", |word| word.text.as_str());
+        let serves = args.windows(2).any(module)
+            || name == "httpd" && has(args, "fhp", &[])
+            || name == "php" && has(args, "S", &[])
+            || name == "ruby" && args.iter().any(|word| word.text == "-run")
+            || name == "caddy" && first == "file-server"
+            || matches!(
+                name,
+                "http-server" | "darkhttpd" | "webfsd" | "miniserve" | "dufs"
+            )
+            || name == "npx" && matches!(first, "http-server" | "serve");
         let local = args
             .iter()
             .any(|word| matches!(word.text.as_str(), "127.0.0.1" | "localhost"));
         if serves && !local {
-            let given = value_of(args, 'd', &["directory"]).map(|path| self.place(path));
-            let place = given.or_else(|| self.directory.clone());
+            let given = value_of(args, 'd', &["directory", "root"]);
+            let given = given.or_else(|| value_of(args, 't', &[]).filter(|_| name == "php"));
+            let last = args.last().map(|word| word.text.as_str());
+            let given = given.or_else(|| last.filter(|path| path.starts_with(['/', '~'])));
+            let place = given.map(|path| self.place(path));
+            let place = place.or_else(|| self.directory.clone());
             let wide = place.is_some_and(|place| place.is(Kind::System) || place.is_home());
             let reason = "serves files to the network";
             self.findings
@@ -79,10 +103,12 @@ impl Judge<'_> {
             let reason = "connects a shell to the network";
             return self.add(Rule::ReverseShell, command.span, reason);
         }
+        let substituted = |hole: &Hole| matches!(hole.kind, HoleKind::Substitution { .. });
         let computed = command
             .words
             .iter()
-            .any(|word| word.substitutions().next().is_some());
+            .flat_map(|word| &word.holes)
+            .any(substituted);
         // Whether a port is open is often asked with nothing to say.
         let speaks = !matches!(name, "" | ":" | "true" | "echo" | "printf" | "exec");
         if computed || speaks && op.writes() {
@@ -114,6 +140,15 @@ impl Judge<'_> {
         let all = self.script.commands[pipeline.commands.clone()].iter();
         if pipeline.stages > 2 && all.filter(netcat).count() > 1 {
             let reason = "relays connections between two ends";
+            return self.add(Rule::NetworkHost, command.span, reason);
+        }
+        let fifo = |other: &Command| match other.name() {
+            Some("mkfifo") => true,
+            Some("mknod") => other.args().iter().any(|word| word.text == "p"),
+            _ => false,
+        };
+        if self.is_brief() && self.script.commands.iter().any(fifo) {
+            let reason = format!("relays what `{name}` receives through a named pipe");
             return self.add(Rule::NetworkHost, command.span, reason);
         }
         let listens = has(args, "l", &["listen"]);
@@ -170,7 +205,14 @@ impl Judge<'_> {
     }
 
     /// Data put into a name that is looked up.
-    fn lookup(&mut self, name: &str, command: &Command) {
+    fn lookup(&mut self, id: CommandId, name: &str, command: &Command) {
+        let fed = self.takes_from_input(id, command) && self.gathered_upstream(id).is_some();
+        let told = matches!(name, "whois" | "ping" | "ping6");
+        let told = told && self.gathered_inside(&command.words).is_some();
+        if fed || told {
+            let reason = format!("`{name}` sends data out in what it asks");
+            return self.add(Rule::Exfiltration, command.span, reason);
+        }
         for word in operands(command.args()).filter(|word| word.text.contains('.')) {
             let collector = hosts::suspicion(&word.text).is_some();
             let carries = word.holes.iter().any(|hole| match &hole.kind {

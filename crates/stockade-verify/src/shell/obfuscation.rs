@@ -37,6 +37,9 @@ impl Judge<'_> {
                 && !written.contains(['(', '`', '\''])
                 && written.matches('$').count() == 1;
             let joined_path = word.text.contains('/') && written.contains('/');
+            let looked_up = ["$(which ", "$(command ", "`which ", "`command "]
+                .iter()
+                .any(|start| written.trim_start_matches('"').starts_with(start));
             let inside = written.find("$(").is_some_and(|at| at > 0);
             let several = written.contains(['\n', ' ', '|']) && !inside;
             let nested = written.len() > 200 || several || command.parent.is_some();
@@ -46,6 +49,7 @@ impl Judge<'_> {
                 && !variable
                 && !quoted_variable
                 && !joined_path
+                && !looked_up
                 && !nested
             {
                 let reason = format!("`{name}`, written `{written}`");
@@ -174,7 +178,13 @@ fn spliced(word: &Word) -> bool {
     let [hole] = word.holes.as_slice() else {
         return false;
     };
-    matches!(hole.kind, HoleKind::Substitution { .. })
-        && letters(&word.text[..hole.range.start])
-        && letters(&word.text[hole.range.end..])
+    let nothing = match &hole.kind {
+        HoleKind::Substitution { .. } => true,
+        // Only what is empty can stand inside a name: `c${u}url`, `w$@ho`.
+        HoleKind::Variable(name) => {
+            matches!(name.as_str(), "@" | "*" | "!") || name.len() == 1 && !name.starts_with('?')
+        }
+        _ => false,
+    };
+    nothing && letters(&word.text[..hole.range.start]) && letters(&word.text[hole.range.end..])
 }

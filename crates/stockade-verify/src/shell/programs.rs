@@ -6,22 +6,32 @@ use std::sync::OnceLock;
 /// A kind of program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
+    Archivers,
     Fetchers,
     Foreign,
     NameAShell,
+    Mailers,
     NotReaders,
+    PassesOn,
+    Senders,
     Showers,
+    Tells,
     WorthHiding,
 }
 
 impl Group {
     const fn header(self) -> &'static str {
         match self {
+            Self::Archivers => "archivers",
             Self::Fetchers => "fetchers",
             Self::Foreign => "foreign",
             Self::NameAShell => "name-a-shell",
+            Self::Mailers => "mailers",
             Self::NotReaders => "not-readers",
+            Self::PassesOn => "passes-on",
+            Self::Senders => "senders",
             Self::Showers => "showers",
+            Self::Tells => "tells",
             Self::WorthHiding => "worth-hiding",
         }
     }
@@ -71,7 +81,9 @@ mod tests {
         assert!(Group::NameAShell.has("chsh"));
         // `[` is a program, not a header.
         assert!(Group::NotReaders.has("["));
-        assert!(Group::Showers.has("less"));
+        assert!(Group::Showers.has("less") && Group::Mailers.has("mutt"));
+        assert!(Group::PassesOn.has("base64") && Group::Archivers.has("tar"));
+        assert!(Group::Tells.has("whoami") && Group::Senders.has("croc"));
         assert!(Group::WorthHiding.has("rm"));
     }
 }

@@ -141,7 +141,9 @@ impl Judge<'_> {
         let is_wide = |word: &&Word| {
             let place = Place::new(&word.text);
             let unknown = word.literal().is_none() && !word.text.starts_with('.');
-            place.is(Kind::System) || place.is_home() || unknown
+            let homes = ["/usr/home", "/export/home", "/var/www", "/mnt", "/media"];
+            let homes = homes.contains(&place.path.as_str());
+            place.is(Kind::System) || place.is_home() || homes || unknown
         };
         if !starts.is_empty() && !starts.iter().any(is_wide) {
             return;

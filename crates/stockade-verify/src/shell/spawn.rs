@@ -35,6 +35,15 @@ impl Judge<'_> {
 
     /// A program is given a file, written by the script itself, that makes it start a shell.
     fn configured_shell(&mut self, name: &str, command: &Command) {
+        if matches!(name, "npm" | "yarn" | "pnpm" | "bun") {
+            let mut files = self.script.files.iter().take(64);
+            if files.any(|file| file.path.ends_with("package.json") && names_shell(&file.text.text))
+            {
+                let reason = format!("`{name}` is given a package that starts a shell");
+                self.add(Rule::ShellEscape, command.span, reason);
+            }
+            return;
+        }
         if Group::NotReaders.has(name) || Group::Showers.has(name) || Group::NameAShell.has(name) {
             return;
         }

@@ -33,7 +33,9 @@ impl Judge<'_> {
             {
                 self.warn(Rule::ContainerEscape, span, "mounts a disk");
             }
-            "pip" | "pip3" | "npm" | "yarn" | "pnpm" | "gem" | "go" | "cargo" | "uv" => {
+            "pip" | "pip3" | "npm" | "yarn" | "pnpm" | "gem" | "go" | "cargo" | "uv" | "npx"
+            | "pipx" | "uvx" | "bunx" | "bun" | "deno" | "conda" | "brew" | "dpkg" | "rpm"
+            | "apt" | "apt-get" | "dnf" | "yum" | "apk" | "helm" | "kubectl" => {
                 self.install(name, command);
             }
             _ => {}
@@ -172,8 +174,14 @@ impl Judge<'_> {
 
     fn install(&mut self, name: &str, command: &Command) {
         let args = command.args();
-        let verb = |word: &Word| matches!(word.text.as_str(), "install" | "i" | "add" | "get");
-        if !args.iter().any(verb) {
+        let verb = |word: &Word| {
+            matches!(
+                word.text.as_str(),
+                "install" | "i" | "add" | "get" | "run" | "exec" | "apply" | "create" | "-i"
+            )
+        };
+        let runs = matches!(name, "npx" | "uvx" | "bunx" | "rpm");
+        if !runs && !args.iter().any(verb) {
             return;
         }
         let odd = args.iter().find(|word| {
@@ -206,6 +214,23 @@ impl Judge<'_> {
             "libubsan",
             "libsandbox",
         ];
+        if matches!(command.name(), Some("sudo" | "doas" | "env")) {
+            let given = command
+                .args()
+                .iter()
+                .filter_map(|word| word.text.split_once('='));
+            let loaded = given
+                .take_while(|(name, _)| !name.contains(' '))
+                .find(|(name, value)| {
+                    matches!(*name, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES")
+                        && value.starts_with('/')
+                        && !KNOWN.iter().any(|known| value.contains(known))
+                });
+            if let Some((_, library)) = loaded {
+                let reason = format!("loads {library} into other programs");
+                self.add(Rule::ProcessTamper, command.span, reason);
+            }
+        }
         for assignment in &command.assignments {
             let value = assignment.value.text.as_str();
             let span = assignment.span;

@@ -2,10 +2,12 @@
 
 use stockade_shell::{Command, CommandId, RedirectOp, Word};
 
+use super::gather::{is_others, is_secret_name, is_telling};
+use super::programs::Group;
 use super::{Judge, has, operands, value_of};
 use crate::files::Writing;
 use crate::hosts;
-use crate::paths::{Kind, Place};
+use crate::paths::Kind;
 use crate::rule::Rule;
 
 /// Options whose value is a file to send.
@@ -28,9 +30,10 @@ const DATA_OPTIONS: &[&str] = &[
 impl Judge<'_> {
     /// Local data given to a network command: a file on its input, or what earlier stages read.
     pub(super) fn sends_file(&mut self, id: CommandId, name: &str, command: &Command) {
-        let mut inputs = command
-            .redirects
-            .iter()
+        let around = self.script.ancestors(id).take(4);
+        let mut inputs = std::iter::once(command)
+            .chain(around)
+            .flat_map(|command| &command.redirects)
             .filter(|redirect| redirect.op == RedirectOp::Read);
         if let Some(redirect) = inputs.next() {
             let place = self.place(&redirect.target.text);
@@ -39,10 +42,7 @@ impl Judge<'_> {
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
         }
-        let upstream = self.script.upstream(id);
-        let mut sources = upstream.iter().map(|other| &self.script.commands[*other]);
-        if let Some(source) = sources.find(|other| gathers(other)) {
-            let what = source.name().unwrap_or_default();
+        if let Some(what) = self.gathered_upstream(id) {
             let reason = format!("sends what `{what}` gathers through `{name}`");
             self.add(Rule::Exfiltration, command.span, reason);
         }
@@ -56,6 +56,9 @@ impl Judge<'_> {
         let local = urls
             .iter()
             .any(|word| hosts::host_of(&word.text).is_some_and(hosts::is_local));
+        if matches!(name, "ftp" | "tftp") {
+            self.commanded_upload(name, command);
+        }
         if self.uploads(id, name, command, local) || self.odd_host(name, command, &urls) {
             return;
         }
@@ -93,25 +96,34 @@ impl Judge<'_> {
         if local {
             return false;
         }
-        let mut inside = command.words.iter().flat_map(Word::substitutions).flatten();
-        if let Some(inner) = inside.find(|other| gathers(&self.script.commands[*other])) {
-            let what = self.script.commands[inner].name().unwrap_or_default();
+        if let Some(what) = self.gathered_inside(&command.words) {
             let reason = format!("`{name}` sends what `{what}` gathers");
             self.add(Rule::Exfiltration, command.span, reason);
             return true;
         }
         let posts = !sent.is_empty() || has(command.args(), "T", &[]);
-        let upstream = self.script.upstream(id);
-        if posts
-            && upstream
-                .iter()
-                .any(|other| gathers(&self.script.commands[*other]))
-        {
+        if (posts || self.takes_from_input(id, command)) && self.gathered_upstream(id).is_some() {
             let reason = format!("`{name}` sends what the pipeline gathers");
             self.add(Rule::Exfiltration, command.span, reason);
             return true;
         }
+        if let Some(secret) = misplaced_secret(command.args()) {
+            let reason = format!("`{name}` sends ${secret} to a host that it is not for");
+            self.add(Rule::Exfiltration, command.span, reason);
+            return true;
+        }
         false
+    }
+
+    /// Whether what a pipeline carries becomes an argument: `… | xargs curl`, `… | while read x`.
+    pub(super) fn takes_from_input(&self, id: CommandId, command: &Command) -> bool {
+        let mut wrappers = self.script.ancestors(id);
+        wrappers.any(|parent| matches!(parent.name(), Some("xargs" | "parallel")))
+            || command.stage == 0
+                && command
+                    .args()
+                    .iter()
+                    .any(|word| word.variables().next().is_some())
     }
 
     fn odd_host(&mut self, name: &str, command: &Command, urls: &[&Word]) -> bool {
@@ -142,10 +154,20 @@ impl Judge<'_> {
         if !args.iter().any(verb) {
             return;
         }
+        if args
+            .windows(2)
+            .any(|pair| pair[0].text == "--acl" && pair[1].text.starts_with("public"))
+        {
+            let reason = format!("`{name}` uploads for everyone to read");
+            return self.add(Rule::Exfiltration, command.span, reason);
+        }
         for word in args {
             let file = word.text.rsplit('=').next().unwrap_or_default();
             let place = self.place(file);
-            if is_telling(&place) || place.is_home() && file.len() <= word.text.len() {
+            if file.contains("://") {
+                break;
+            }
+            if is_telling(&place) || is_others(&place) {
                 let reason = format!("`{name}` uploads {file}");
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
@@ -165,15 +187,31 @@ impl Judge<'_> {
                 self.add(Rule::ShellEscape, command.span, reason);
             }
         }
+        self.commanded_upload(name, command);
         if !args.iter().any(|word| word.text.contains([':', '@'])) {
             return;
         }
         let key = value_of(args, 'i', &[]);
         for word in operands(args).filter(|word| name != "ssh" && key != Some(word.text.as_str())) {
-            if is_telling(&self.place(&word.text)) {
-                let reason = format!("`{name}` sends {}", word.text);
-                return self.add(Rule::Exfiltration, command.span, reason);
+            if is_remote(&word.text) {
+                break;
             }
+            let place = self.place(&word.text);
+            let others = is_others(&place) && word.text.starts_with(['/', '~', '$']);
+            if is_telling(&place) || others {
+                let reason = format!("`{name}` sends {}", word.text);
+                let certain = is_telling(&place) || self.is_brief();
+                self.findings
+                    .weigh(certain, Rule::Exfiltration, command.span, reason);
+                return;
+            }
+        }
+        if let Some(what) = self
+            .gathered_inside(&command.words)
+            .filter(|_| name != "ssh")
+        {
+            let reason = format!("`{name}` sends what `{what}` gathers");
+            return self.add(Rule::Exfiltration, command.span, reason);
         }
         for word in args {
             // `user@host:path`, `rest:http://host/path`
@@ -192,6 +230,130 @@ impl Judge<'_> {
             self.warn(Rule::NetworkAccess, command.span, reason);
         }
     }
+}
+
+impl Judge<'_> {
+    /// `put FILE` among the commands for a program that transfers files.
+    fn commanded_upload(&mut self, name: &str, command: &Command) {
+        let typed = match &command.stdin {
+            stockade_shell::Stdin::Text(text) => text.text.as_str(),
+            _ => "",
+        };
+        let given = command.args().iter().map(|word| word.text.as_str());
+        let bare = given.clone().any(|text| {
+            let host = hosts::host_of(text.trim_start_matches('/'));
+            host.is_some_and(hosts::is_public_address)
+        });
+        for line in given
+            .chain([typed])
+            .flat_map(|text| text.split(['\n', ';']))
+        {
+            let mut words = line.split_whitespace();
+            let sends = match words.next() {
+                Some("put" | "mput" | "reput" | "send" | "append") => true,
+                Some("mirror") => line.contains(" -R") || line.contains(" --reverse"),
+                _ => false,
+            };
+            let found = words.filter(|_| sends).find(|file| {
+                let place = self.place(file);
+                is_telling(&place)
+                    || is_others(&place) && file.starts_with(['/', '~', '$'])
+                    || bare && !file.starts_with('-')
+            });
+            if let Some(file) = found {
+                let reason = format!("`{name}` uploads {file}");
+                return self.add(Rule::Exfiltration, command.span, reason);
+            }
+        }
+    }
+
+    /// Programs that give files away: mail, and transfers from person to person.
+    pub(super) fn gives_away(&mut self, id: CommandId, name: &str, command: &Command) {
+        let mails = Group::Mailers.has(name);
+        let input = command
+            .redirects
+            .iter()
+            .filter(|redirect| redirect.op == RedirectOp::Read)
+            .map(|redirect| &redirect.target);
+        let words: Vec<&Word> = operands(command.args()).chain(input).collect();
+        for word in words {
+            let place = self.place(&word.text);
+            let others = !mails && is_others(&place) && word.text.starts_with(['/', '~', '$']);
+            if is_telling(&place) || others {
+                let reason = format!("`{name}` sends {}", word.text);
+                return self.add(Rule::Exfiltration, command.span, reason);
+            }
+        }
+        let upstream = self
+            .gathered_upstream(id)
+            .filter(|what| !is_report(what) || !mails);
+        let inside = self
+            .gathered_inside(&command.words)
+            .filter(|what| !is_report(what));
+        if let Some(what) = upstream.or(inside) {
+            let reason = format!("`{name}` sends what `{what}` gathers");
+            self.add(Rule::Exfiltration, command.span, reason);
+        }
+    }
+}
+
+/// What people have mailed to themselves by scheduled jobs.
+fn is_report(program: &str) -> bool {
+    Group::Tells.has(program) || matches!(program, "uname" | "tail" | "head" | "grep" | "sort")
+}
+
+/// Variables of well-known services, with a part of the names of the hosts they are for.
+const OWNERS: &[(&str, &[&str])] = &[
+    ("AWS_", &["amazonaws", "aws."]),
+    ("GITHUB_TOKEN", &["github"]),
+    ("GH_TOKEN", &["github"]),
+    ("GITLAB_TOKEN", &["gitlab"]),
+    ("CI_JOB_TOKEN", &["gitlab", "$CI_"]),
+    ("NPM_TOKEN", &["npm", "registry"]),
+    ("PYPI_TOKEN", &["pypi"]),
+    ("OPENAI_API_KEY", &["openai", "azure"]),
+    ("ANTHROPIC_API_KEY", &["anthropic"]),
+    ("SLACK_", &["slack"]),
+    ("STRIPE_", &["stripe"]),
+    ("DATABASE_URL", &[]),
+    ("DB_PASSWORD", &[]),
+    ("SSH_PRIVATE_KEY", &[]),
+];
+
+/// A well-known service's secret in the body or address of a request to someone else.
+fn misplaced_secret(args: &[Word]) -> Option<&str> {
+    let mut header = false;
+    for word in args {
+        let skipped = std::mem::replace(&mut header, false);
+        let text = word.text.as_str();
+        if matches!(
+            text,
+            "-H" | "--header" | "-u" | "--user" | "--oauth2-bearer"
+        ) {
+            header = true;
+        }
+        let authorises = skipped || text.to_ascii_lowercase().contains("authorization");
+        if authorises {
+            continue;
+        }
+        let owner = |name: &&str| {
+            let known = OWNERS.iter().find(|(owned, _)| name.starts_with(owned));
+            known.is_some_and(|(owned, hosts)| {
+                let secret = !owned.ends_with('_') || is_secret_name(name);
+                let meant = |word: &Word| hosts.iter().any(|host| word.text.contains(host));
+                secret && !args.iter().any(meant)
+            })
+        };
+        if let Some(name) = word.variables().find(owner) {
+            return Some(name);
+        }
+    }
+    None
+}
+
+/// `host:path`, `remote:`, a URL.
+fn is_remote(text: &str) -> bool {
+    text.contains(':') && !text.starts_with(['/', '~', '.', '$'])
 }
 
 /// Something in an upload.
@@ -219,53 +381,4 @@ fn sent_data(args: &[Word]) -> Vec<Sent> {
         }
     }
     out
-}
-
-/// A place whose content tells of secrets or people.
-fn is_telling(place: &Place) -> bool {
-    place
-        .kinds()
-        .iter()
-        .any(|kind| matches!(kind, Kind::Credential | Kind::Account))
-}
-
-/// Commands whose output is about this machine and its people.
-fn gathers(command: &Command) -> bool {
-    let args = command.args();
-    let telling = |text: &str| {
-        let place = Place::new(text);
-        is_telling(&place) || place.is_home()
-    };
-    let reads_secret = command.redirects.iter().any(|redirect| {
-        redirect.op == RedirectOp::Read && Place::new(&redirect.target.text).is(Kind::Credential)
-    });
-    if reads_secret || args.iter().any(|word| telling(&word.text)) {
-        return true;
-    }
-    let begins = |starts: &[&str]| {
-        args.iter()
-            .any(|word| starts.iter().any(|start| word.text.starts_with(start)))
-    };
-    let names_secret = || {
-        let words = ["KEY", "TOKEN", "SECRET", "PASS"];
-        args.iter()
-            .any(|word| words.iter().any(|part| word.text.contains(part)))
-    };
-    match command.name().unwrap_or_default() {
-        "env" | "printenv" => args.is_empty() || names_secret(),
-        "set" | "export" => args.is_empty(),
-        "whoami" | "id" | "hostname" | "history" | "ifconfig" | "mysqldump" | "pg_dump"
-        | "pg_dumpall" | "mongodump" => true,
-        "uname" => has(args, "an", &["all", "nodename"]),
-        "tar" => {
-            let outside = args.iter().any(|word| {
-                word.text.len() > 1
-                    && word.text.starts_with(['/', '~'])
-                    && !word.text.starts_with("/tmp")
-            });
-            outside && args.iter().any(|word| word.text.contains('c'))
-        }
-        "cat" => begins(&["/etc/", "~/.", "$HOME/."]),
-        _ => false,
-    }
 }
