@@ -1,10 +1,11 @@
 //! Stockade's own two tiers: `native` and `landlock`.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use stockade_linux::{Denial, Outcome, Running};
+use stockade_linux::{Denial, LinuxPlan, Outcome, Running};
 use stockade_policy::profile::{Backend as Name, Profile};
 
 use super::{Backend, Held, Launch};
@@ -51,21 +52,47 @@ impl Backend for Engine {
             (Some(order), Some(service)) => Some((order, service)),
             (Some(_), None) => return Err(RunError::NoNetworkService),
         };
+        let session = order.map(|(order, service)| service.prepare(order));
+        let mut session = session.transpose().map_err(not_ready)?;
+        let linux = match session.as_ref().map(|session| session.trust()) {
+            Some(trust) if !plan.linux.files.is_empty() => Cow::Owned(trusting(plan, trust)?),
+            _ => Cow::Borrowed(&plan.linux),
+        };
         let mut network = None;
         let mut attach = |sockets| {
-            if let Some((order, service)) = order {
-                network = Some(service.serve(order, sockets)?);
+            if let (Some((order, _)), Some(session)) = (order, session.take()) {
+                network = Some(session.serve(order, sockets)?);
             }
             Ok(())
         };
         let running = stockade_linux::spawn(
-            &plan.linux,
+            &linux,
             launch.builder,
             launch.standard,
             launch.kept,
             &mut attach,
         )?;
         Ok(Box::new(Confined { running, network }))
+    }
+}
+
+/// The plan with the certificates that programs inside are to trust.
+fn trusting(plan: &ExecPlan, trust: Option<&str>) -> Result<LinuxPlan, RunError> {
+    let trust = trust.ok_or_else(|| {
+        let reason = "the policy needs TLS to be opened, and the network service does not do that";
+        not_ready(io::Error::other(reason))
+    })?;
+    let mut linux = plan.linux.clone();
+    for file in &mut linux.files {
+        trust.clone_into(&mut file.content);
+    }
+    Ok(linux)
+}
+
+fn not_ready(source: io::Error) -> RunError {
+    RunError::Io {
+        act: "make the network service ready",
+        source,
     }
 }
 

@@ -23,6 +23,13 @@ pub(super) struct Network {
     pub(super) order: Option<NetworkOrder>,
 }
 
+impl Network {
+    /// Whether the proxy opens TLS.
+    pub(super) fn opens_tls(&self) -> bool {
+        self.proxied && self.order.as_ref().is_some_and(NetworkOrder::opens_tls)
+    }
+}
+
 const DNS: u16 = 53;
 /// The first of the addresses that stand for names is the sandbox's own.
 const OWN_V6: Ipv6Addr = Ipv6Addr::from_bits(SYNTHETIC_V6.to_bits() + 1);
