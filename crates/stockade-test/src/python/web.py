@@ -108,7 +108,7 @@ def tls():
     directory = sys.argv[1]
     ca, key, certificate = (os.path.join(directory, name) for name in ("ca.pem", "key", "leaf"))
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-    names = "subjectAltName=DNS:a.test,DNS:x.a.test,DNS:c.test"
+    names = "subjectAltName=DNS:a.test,DNS:x.a.test,DNS:c.test,DNS:up.test"
     plain = ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", names]
     for command in (
         ["-subj", "/CN=authority of the suite", "-keyout", key + ".ca", "-out", ca],
