@@ -283,7 +283,8 @@ impl ContainerSandbox {
         let mut network = None;
         let mut attach = |sockets| {
             if let (Some(order), Some(reachable)) = (&plan.network, &self.reachable) {
-                network = Some(reachable.service.serve(order, sockets)?);
+                let session = reachable.service.prepare(order)?;
+                network = Some(session.serve(order, sockets)?);
             }
             Ok(())
         };

@@ -35,6 +35,9 @@ pub struct LinuxPlan {
     pub root: Root,
     /// What lies where in the sandbox's file-system view; parents before children.
     pub mounts: Vec<Mount>,
+    /// Files that only this sandbox has, which can't be changed there; on file systems of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<PlacedFile>,
     /// Limits of single processes.
     pub rlimits: Vec<Rlimit>,
     /// Limits of the whole sandbox.
@@ -118,6 +121,15 @@ pub struct Mount {
     pub path: AbsPath,
     /// What is seen there.
     pub view: View,
+}
+
+/// A file that only this sandbox has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedFile {
+    /// Where.
+    pub path: AbsPath,
+    /// What is in it.
+    pub content: String,
 }
 
 /// What is seen at a path.

@@ -43,6 +43,10 @@ pub struct ProxyConfig {
     pub methods: Methods,
     /// Variables whose values are put into requests to the hosts that they are for.
     pub masks: Vec<Masked>,
+    /// A file that gets the certificates that clients have to trust, so that TLS can be opened where
+    /// something in it must be read. Without it TLS is not opened: where methods are limited it is
+    /// refused, and to hosts that values are masked for it carries the placeholder.
+    pub trust_file: Option<PathBuf>,
     /// Another proxy through which everything goes.
     pub upstream: Option<Upstream>,
     /// How long and how much.
@@ -105,6 +109,7 @@ impl Default for ProxyConfig {
             log_file: None,
             methods: Methods::Any,
             masks: Vec::new(),
+            trust_file: None,
             upstream: None,
             limits: ProxyLimits::default(),
         }

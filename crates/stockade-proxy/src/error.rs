@@ -22,6 +22,12 @@ pub(crate) enum Unreachable {
     UpstreamHttp(#[from] hyper::Error),
     #[error("no answer from {to} within {after:?}")]
     Silent { to: String, after: Duration },
+    #[error(
+        "no TLS with the client: {source}; it must trust the certificates that SSL_CERT_FILE names"
+    )]
+    Client { source: io::Error },
+    #[error("no TLS with {to} that can be trusted: {source}")]
+    Tls { to: String, source: io::Error },
     #[error("{to} switched to another protocol, which nobody asked for")]
     Unasked { to: String },
     #[error("{to} broke off: {source}")]

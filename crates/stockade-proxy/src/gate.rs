@@ -18,6 +18,7 @@ use crate::dial::{self, Server};
 use crate::ending::Ending;
 use crate::error::Unreachable;
 use crate::ledger::{Ask, Ledger, Protocol, Session};
+use crate::tls::Inspector;
 use crate::upstream::Upstream;
 
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct Gate {
     pub(crate) ending: Ending,
     /// Variables whose values are put in on the way.
     pub(crate) masks: Vec<Masked>,
+    /// Opens TLS, where something in it must be read.
+    pub(crate) inspector: Option<Arc<Inspector>>,
 }
 
 /// Where a client wants to go.
@@ -83,6 +86,13 @@ impl Gate {
     /// Whether only methods that ask pass, so that what shows no method does not.
     pub(crate) fn is_read_only(&self) -> bool {
         self.egress.rules.methods.is_limited()
+    }
+
+    /// Who opens TLS to this host, if it must be opened and somebody can.
+    pub(crate) fn opens(&self, target: &Target) -> Option<&Arc<Inspector>> {
+        let masked = |own: &Masked| own.mask.is_for(&target.host, target.port);
+        let needed = self.is_read_only() || self.masks.iter().any(masked);
+        self.inspector.as_ref().filter(|_| needed)
     }
 
     /// Asks whether what shows no method may pass; a refusal is put on record.

@@ -11,6 +11,7 @@ mod methods;
 #[cfg(target_os = "linux")]
 mod refuse;
 mod reply;
+mod switch;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -29,12 +30,14 @@ use self::forward::Link;
 pub(crate) use self::refuse::refuse;
 use self::reply::Reply;
 use crate::dial::Server;
+use crate::error::Unreachable;
 use crate::gate::{Denial, Gate, Opening, Refusal, Target};
 use crate::ledger::{Ask, Protocol};
 use crate::rewind::Rewind;
 use crate::server::Permit;
 use crate::tunnel::{self, Client};
 use crate::upstream::split_port;
+use crate::wire::Wire;
 
 /// Heads beyond this are refused with 431.
 const MAX_HEAD: usize = 64 * 1024;
@@ -57,7 +60,7 @@ pub(crate) async fn serve(gate: Arc<Gate>, client: Client, permit: Permit) {
         link: Link::default(),
         permit,
     };
-    front.run(client).await;
+    front.run(client.into()).await;
 }
 
 /// Serves a client that believes it talks to `target`, where `server` is its connection.
@@ -68,20 +71,48 @@ pub(crate) async fn serve_known(
     server: Server,
     permit: Permit,
 ) {
-    let Ok(link) = Link::over(&target, server).await else {
-        return;
-    };
     let front = Front {
         gate,
         known: Some(target),
-        link,
+        link: Link::over(server, None),
         permit,
     };
-    front.run(client).await;
+    front.run(client.into()).await;
+}
+
+/// Serves a client that speaks TLS to the host that `opening` is about, where `server` is its
+/// connection: TLS is opened, and what is in it goes on in TLS to the host.
+pub(crate) async fn serve_opened(
+    gate: Arc<Gate>,
+    mut opening: Opening,
+    client: Client,
+    server: Server,
+    permit: Permit,
+) {
+    let Some(inspector) = gate.opens(&opening.target).map(Arc::clone) else {
+        return;
+    };
+    let limit = gate.limits.head;
+    let accepted = inspector.accept(&opening.target.host, client.into(), limit);
+    let client = match accepted.await {
+        Ok(client) => client,
+        Err(source) => {
+            opening.as_protocol(Protocol::Https);
+            gate.fail(&opening, Unreachable::Client { source });
+            return;
+        }
+    };
+    let front = Front {
+        gate,
+        known: Some(opening.target),
+        link: Link::over(server, Some(inspector)),
+        permit,
+    };
+    front.run(client.into()).await;
 }
 
 impl Front {
-    async fn run(self, client: Client) {
+    async fn run(self, client: Wire) {
         let front = Arc::new(self);
         let service = {
             let front = Arc::clone(&front);
@@ -90,10 +121,7 @@ impl Front {
                 async move { Ok::<_, Infallible>(front.answer(request).await) }
             })
         };
-        let stream = TokioIo::new(Rewind {
-            early: client.early,
-            stream: client.stream,
-        });
+        let stream = TokioIo::new(client);
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(front.gate.limits.head)
@@ -107,7 +135,7 @@ impl Front {
         if let Err(error) = served
             && (error.is_parse() || error.is_parse_too_large())
         {
-            let ask = Ask::new(Protocol::Http, "-");
+            let ask = Ask::new(front.link.protocol(), "-");
             let (host, port) = match &front.known {
                 Some(target) => (target.host.to_string(), target.port),
                 None => ("-".to_owned(), 0),
@@ -139,17 +167,18 @@ impl Front {
     }
 
     async fn pass_on(&self, request: Request<Incoming>) -> Result<Response<Reply>, Refused> {
-        let ask = Ask::new(Protocol::Http, request.method().as_str());
+        let ask = Ask::new(self.link.protocol(), request.method().as_str());
+        let (own_scheme, own_port) = self.link.scheme();
         let uri = request.uri();
         let target = match (&self.known, uri.scheme_str()) {
             (Some(target), None) if *request.method() != Method::CONNECT => target.clone(),
             (known, Some(scheme)) => {
                 let authority = uri.authority().map_or("", |a| a.as_str());
-                if scheme != "http" {
+                if scheme != own_scheme {
                     let reason = format!("`{scheme}` is asked for with CONNECT");
                     return Err(self.bad_request(ask, authority, reason));
                 }
-                let target = self.target(&ask, authority, Some(80))?;
+                let target = self.target(&ask, authority, Some(own_port))?;
                 if known.as_ref().is_some_and(|known| *known != target) {
                     let reason = "the request is for another host than the connection".to_owned();
                     return Err(self.mismatch(ask, &target, reason));
@@ -249,8 +278,10 @@ async fn enter_tunnel(
 
 /// The stream below an upgraded connection of a client.
 fn client_of(upgraded: hyper::Result<hyper::upgrade::Upgraded>) -> Option<Client> {
-    let parts = upgraded.ok()?.downcast::<TokioIo<Rewind>>().ok()?;
-    let Rewind { early, stream } = parts.io.into_inner();
+    let parts = upgraded.ok()?.downcast::<TokioIo<Wire>>().ok()?;
+    let Wire::Plain(Rewind { early, stream }) = parts.io.into_inner() else {
+        return None;
+    };
     // What hyper read last comes after what it was given first.
     let early = if early.is_empty() {
         parts.read_buf

@@ -27,6 +27,8 @@ pub enum Protocol {
     Forward,
     /// An HTTP request.
     Http,
+    /// The same in TLS that was opened.
+    Https,
     /// SOCKS5.
     Socks5,
     /// A connection of a client that knows of no proxy.
@@ -43,6 +45,7 @@ impl Protocol {
             Self::Dns => "dns",
             Self::Forward => "forward",
             Self::Http => "http",
+            Self::Https => "https",
             Self::Socks5 => "socks5",
             Self::Tcp => "tcp",
             Self::Tls => "tls",

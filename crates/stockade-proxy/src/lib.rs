@@ -6,9 +6,9 @@
 //! check every address and dial what was checked.
 //!
 //! Protects the host's network, its neighbours and the cloud's metadata from code that may talk to
-//! some names. It does not look into TLS: a server that is allowed and serves other names under
-//! one certificate can be asked for those (domain fronting), and what is sent to an allowed host
-//! is not inspected.
+//! some names. It looks into TLS only where it is asked to read methods or to put values into
+//! requests: otherwise a server that is allowed and serves other names under one certificate can
+//! be asked for those (domain fronting), and what is sent to an allowed host is not inspected.
 //!
 //! [`NetworkProxy`] is the proxy by itself, on a loopback port; `SandboxProxy` is the one of a
 //! sandbox, which nothing inside can go around.
@@ -34,8 +34,10 @@ mod rewind;
 mod sandbox;
 mod server;
 mod socks5;
+mod tls;
 mod tunnel;
 mod upstream;
+mod wire;
 
 pub use config::{ConfigError, ProxyConfig, ProxyLimits};
 pub use development::default_development_config;

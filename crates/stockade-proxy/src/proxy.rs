@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use stockade_policy::CERTIFICATE_VARIABLES;
 use stockade_policy::host::{Host, NetDecision};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -16,6 +17,7 @@ use crate::ending::Ending;
 use crate::gate::Gate;
 use crate::ledger::{Ledger, ProxyLogEntry, ProxyStats, Traffic};
 use crate::server;
+use crate::tls::Inspector;
 use crate::upstream::split_port;
 
 /// A proxy that lets pass what its configuration allows.
@@ -44,6 +46,7 @@ use crate::upstream::split_port;
 pub struct NetworkProxy {
     gate: Arc<Gate>,
     listen: SocketAddr,
+    trust_file: Option<PathBuf>,
     running: Option<Running>,
 }
 
@@ -93,6 +96,18 @@ impl NetworkProxy {
             }
             None => None,
         };
+        let looks_in = config.methods.is_limited() || !config.masks.is_empty();
+        let trust_file = config.trust_file.filter(|_| looks_in);
+        let inspector = trust_file.as_ref().map(|path| {
+            let failed = |source| ProxyError::Trust {
+                path: path.clone(),
+                source,
+            };
+            let inspector = Inspector::new().map_err(failed)?;
+            std::fs::write(path, inspector.trust()).map_err(failed)?;
+            Ok::<_, ProxyError>(Arc::new(inspector))
+        });
+        let inspector = inspector.transpose()?;
         let capacity = if config.log_requests {
             config.log_capacity
         } else {
@@ -105,10 +120,12 @@ impl NetworkProxy {
             ledger: Arc::new(Ledger::new(capacity, file)),
             ending: Ending::NEVER,
             masks: config.masks,
+            inspector,
         };
         Ok(Self {
             gate: Arc::new(gate),
             listen: config.listen,
+            trust_file,
             running: None,
         })
     }
@@ -189,13 +206,18 @@ impl NetworkProxy {
             .is_some_and(|(host, port)| self.decide(host, port.unwrap_or(443)).is_allowed())
     }
 
-    /// The variables that make programs use it, and those that are masked; empty while it does
-    /// not run.
+    /// The variables that make programs use it, those that are masked, and those that name the
+    /// certificates to trust; empty while it does not run.
     pub fn env_vars(&self) -> BTreeMap<String, String> {
         let mut variables = self.address().map(env_vars).unwrap_or_default();
         if !variables.is_empty() {
             let masks = self.gate.masks.iter();
             variables.extend(masks.map(|own| (own.mask.name.to_string(), own.placeholder.clone())));
+            if let Some(file) = &self.trust_file {
+                let file = file.to_string_lossy();
+                let names = CERTIFICATE_VARIABLES.iter();
+                variables.extend(names.map(|name| ((*name).to_owned(), file.clone().into_owned())));
+            }
         }
         variables
     }
@@ -229,6 +251,14 @@ pub enum ProxyError {
     /// The configuration makes no sense.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The certificates to trust can't be made or written.
+    #[error("can't write the certificates to trust to `{}`", path.display())]
+    Trust {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The log can't be opened.
     #[error("can't write the log `{}`", path.display())]
     Log {

@@ -8,10 +8,25 @@ use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::dial::Server;
+use crate::tunnel::Client;
+
 #[derive(Debug)]
 pub(crate) struct Rewind {
     pub(crate) early: Bytes,
     pub(crate) stream: TcpStream,
+}
+
+impl From<Client> for Rewind {
+    fn from(Client { stream, early }: Client) -> Self {
+        Self { early, stream }
+    }
+}
+
+impl From<Server> for Rewind {
+    fn from(Server { stream, early }: Server) -> Self {
+        Self { early, stream }
+    }
 }
 
 impl AsyncRead for Rewind {

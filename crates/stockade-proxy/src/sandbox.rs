@@ -17,7 +17,9 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stockade::network::{NetworkGuard, NetworkOrder, NetworkRecord, NetworkService, SocketRole};
+use stockade::network::{
+    NetworkGuard, NetworkOrder, NetworkRecord, NetworkService, NetworkSession, SocketRole,
+};
 use stockade_policy::host::{Egress, EgressMode};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -31,6 +33,7 @@ use crate::gate::Gate;
 use crate::ledger::{Ledger, Traffic};
 use crate::proxy::event_loop;
 use crate::server;
+use crate::tls::Inspector;
 use crate::upstream::Upstream;
 
 /// Filters the network of sandboxes by name: a [`NetworkService`] for [`stockade::Sandbox`].
@@ -57,13 +60,35 @@ struct Serving {
     names: Arc<Names>,
 }
 
+/// A proxy that is ready for its sandbox.
+#[derive(Debug)]
+struct Ready {
+    proxy: SandboxProxy,
+    inspector: Option<Arc<Inspector>>,
+}
+
 impl NetworkService for SandboxProxy {
+    fn prepare(&self, order: &NetworkOrder) -> io::Result<Box<dyn NetworkSession>> {
+        let inspector = order.opens_tls().then(Inspector::new).transpose()?;
+        Ok(Box::new(Ready {
+            proxy: self.clone(),
+            inspector: inspector.map(Arc::new),
+        }))
+    }
+}
+
+impl NetworkSession for Ready {
+    fn trust(&self) -> Option<&str> {
+        self.inspector.as_ref().map(|inspector| inspector.trust())
+    }
+
     fn serve(
-        &self,
+        self: Box<Self>,
         order: &NetworkOrder,
         sockets: Vec<OwnedFd>,
     ) -> io::Result<Box<dyn NetworkGuard>> {
-        let file = self.log_file.as_ref().map(|path| {
+        let Self { proxy, inspector } = *self;
+        let file = proxy.log_file.as_ref().map(|path| {
             let mut options = File::options();
             options.append(true).create(true).open(path)
         });
@@ -75,18 +100,19 @@ impl NetworkService for SandboxProxy {
                 mode: EgressMode::Allowlist,
                 rules: order.rules.clone(),
             },
-            limits: self.limits,
-            upstream: self.upstream.clone(),
+            limits: proxy.limits,
+            upstream: proxy.upstream,
             ledger: Arc::clone(&ledger),
             ending: ending.clone(),
             masks: order.masks.clone(),
+            inspector,
         });
         let exposed = forward::listen(&order.expose)?;
         let runtime = event_loop()?;
         let work = Work {
             gate,
             names: Arc::clone(&names),
-            places: Arc::new(Semaphore::new(self.limits.connections)),
+            places: Arc::new(Semaphore::new(proxy.limits.connections)),
         };
         let accepting = {
             let _entered = runtime.enter();

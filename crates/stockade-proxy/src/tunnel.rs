@@ -5,6 +5,7 @@
 mod copy;
 #[cfg(target_os = "linux")]
 mod splice;
+pub(crate) mod stream;
 
 use std::future::Future;
 use std::io;
@@ -103,6 +104,9 @@ async fn join(
                 opening.as_protocol(Protocol::Tls);
             }
             match contradiction(&opening, name.as_deref()) {
+                None if gate.opens(&opening.target).is_some() => {
+                    return http::serve_opened(gate, opening, client, server, permit).await;
+                }
                 None if gate
                     .check_unreadable(&opening, "TLS that is not opened")
                     .is_err() =>

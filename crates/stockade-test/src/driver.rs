@@ -20,7 +20,7 @@ use stockade_policy::profile::{
     self, BasePolicy, Flags, NetworkMode, Profile, ProfileError, Sources, parse_duration,
 };
 use stockade_policy::{AbsPath, CommandSpec, SandboxPolicy, Surroundings};
-use stockade_proxy::SandboxProxy;
+use stockade_proxy::{SandboxProxy, Upstream};
 
 use crate::flag::{Base, Flag, Net};
 use crate::runner::DriverCase;
@@ -86,6 +86,7 @@ struct Wishes {
     report: Option<String>,
     pass: Vec<i32>,
     explain: bool,
+    upstream: Option<Upstream>,
 }
 
 fn drive(file: &OsString, command: &[OsString]) -> Result<ExitCode, Refusal> {
@@ -110,7 +111,10 @@ fn drive(file: &OsString, command: &[OsString]) -> Result<ExitCode, Refusal> {
     });
     let report = report.transpose()?;
     let counts_output = profile.limits.output().is_some();
-    let network = Arc::new(SandboxProxy::default());
+    let network = Arc::new(SandboxProxy {
+        upstream: wishes.upstream,
+        ..SandboxProxy::default()
+    });
     let sandbox = Sandbox::new(profile, SELF).network(network);
     let mut command = sandbox.command(program).args(arguments);
     for number in wishes.pass {
@@ -215,6 +219,7 @@ impl Wishes {
             Flag::Resolve(pin) => flags.resolve.push(read(&pin, str::parse)?),
             Flag::NetMethods(word) => flags.net_methods = Some(read(&word, str::parse)?),
             Flag::Mask(mask) => flags.mask.push(read(&mask, str::parse)?),
+            Flag::Upstream(url) => self.upstream = Some(read(&url, Upstream::parse)?),
             Flag::Unix(path) => flags.unix.push(path.into()),
             Flag::HostPort(port) => flags.host_port.push(read(&port, str::parse)?),
             Flag::Expose(port) => flags.expose.push(read(&port, str::parse)?),

@@ -50,6 +50,8 @@ pub enum Flag {
     NetMethods(String),
     /// `--mask NAME=HOST`
     Mask(String),
+    /// `--upstream URL`
+    Upstream(String),
     /// `--unix PATH`
     Unix(String),
     /// `--host-port PORT`
@@ -160,6 +162,7 @@ impl Flag {
             Self::Resolve(pin) => with("--resolve", pin),
             Self::NetMethods(which) => with("--net-methods", which),
             Self::Mask(mask) => with("--mask", mask),
+            Self::Upstream(url) => with("--upstream", url),
             Self::Unix(path) => with("--unix", path),
             Self::HostPort(port) => with("--host-port", port),
             Self::Expose(port) => with("--expose", port),
@@ -197,6 +200,7 @@ impl Flag {
             Self::DenyRead(path) => Self::DenyRead(text(path)),
             Self::DenyWrite(path) => Self::DenyWrite(text(path)),
             Self::Mask(mask) => Self::Mask(text(mask)),
+            Self::Upstream(url) => Self::Upstream(text(url)),
             Self::Unix(path) => Self::Unix(text(path)),
             Self::Device(path) => Self::Device(text(path)),
             Self::Env(pair) => Self::Env(text(pair)),

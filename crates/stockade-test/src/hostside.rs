@@ -39,7 +39,7 @@ pub enum HostSide {
     /// A UDP socket on every address; defines `@UDPPORT@`.
     Udp,
     /// Hosts on loopback: HTTP, HTTPS and an echo; defines `@HTTP@`, `@HTTPS@` and `@ECHO@`, and
-    /// hears every request.
+    /// hears every request. What signed the certificate is in `@W@/ca.pem`.
     Web,
     /// A process of the actor that waits to be killed; defines `@PID@`.
     Process,
@@ -209,6 +209,7 @@ const WEB: &str = include_str!("python/web.py");
 fn start_web(world: &mut World) -> std::io::Result<(Child, BufReader<ChildStdout>)> {
     let mut child = Command::new("python3")
         .args(["-c", WEB])
+        .arg(world.witness())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .process_group(0)

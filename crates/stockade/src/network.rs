@@ -84,6 +84,9 @@ impl Addresses {
     }
 }
 
+/// Where programs inside find the certificates that they are to trust, where TLS is opened.
+pub const TRUST_FILE: &str = "/dev/stockade/ca-certificates.crt";
+
 /// What is to be answered in one sandbox's network, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -99,6 +102,13 @@ pub struct NetworkOrder {
     /// Variables that hold a placeholder inside.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub masks: Vec<Masked>,
+}
+
+impl NetworkOrder {
+    /// Whether TLS to any host has to be opened: methods and headers can't be read otherwise.
+    pub fn opens_tls(&self) -> bool {
+        self.rules.methods.is_limited() || !self.masks.is_empty()
+    }
 }
 
 /// What a socket in the sandbox's network is for.
@@ -122,12 +132,25 @@ pub enum SocketRole {
 
 /// Answers in the networks of sandboxes.
 pub trait NetworkService: Debug + Send + Sync {
+    /// Gets ready for one sandbox, before it is built.
+    ///
+    /// # Errors
+    /// If it can't; then the command does not run.
+    fn prepare(&self, order: &NetworkOrder) -> io::Result<Box<dyn NetworkSession>>;
+}
+
+/// What is to answer in one sandbox's network.
+pub trait NetworkSession: Debug + Send {
+    /// The certificates that programs inside are to trust, in PEM; needed where
+    /// [`NetworkOrder::opens_tls`] says so.
+    fn trust(&self) -> Option<&str>;
+
     /// Begins to answer; the command runs after this has returned.
     ///
     /// # Errors
     /// If it can't; then the command does not run.
     fn serve(
-        &self,
+        self: Box<Self>,
         order: &NetworkOrder,
         sockets: Vec<OwnedFd>,
     ) -> io::Result<Box<dyn NetworkGuard>>;

@@ -159,6 +159,9 @@ pub enum PlanError {
     /// The backend has nobody inside who could connect to a port there.
     #[error("the backend `{0}` can't expose a port of the sandbox")]
     Expose(Backend),
+    /// Methods and masks need TLS to be opened, for which the backend has no place.
+    #[error("the backend `{0}` can neither filter methods nor mask variables")]
+    Opened(Backend),
     /// A single port can't be forwarded.
     #[error("port {0} can't be forwarded without a network namespace")]
     Port(u16),
@@ -245,6 +248,9 @@ impl PlanError {
                 "--net off cuts the network, --net open leaves it unfiltered".into()
             }
             Self::Expose(backend) => format!("leave out --expose, or the backend `{backend}`"),
+            Self::Opened(backend) => {
+                format!("leave out the backend `{backend}` and its level: `native` can")
+            }
             Self::Filtered(backend) => format!(
                 "leave out the backend `{backend}` and its level: `native` can; or --net off, or \
                  --net open"

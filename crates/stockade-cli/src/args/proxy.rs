@@ -53,6 +53,11 @@ pub(crate) struct ProxyArgs {
     )]
     pub(crate) listen: SocketAddr,
 
+    /// Write the certificates that clients have to trust, so that TLS can be opened where
+    /// `--net-methods` or `--mask` need it
+    #[arg(long, value_name = "FILE", help_heading = "Service")]
+    pub(crate) trust_file: Option<PathBuf>,
+
     /// Append each request to a file, as a line of JSON
     #[arg(long, value_name = "FILE", help_heading = "Service")]
     pub(crate) log: Option<PathBuf>,

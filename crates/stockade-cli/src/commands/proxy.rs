@@ -3,6 +3,7 @@
 mod watch;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stockade_proxy::{NetworkProxy, ProxyConfig};
@@ -52,6 +53,7 @@ fn config(args: &ProxyArgs) -> Result<ProxyConfig, Failure> {
             .mask(mask.clone(), value.as_deref())
             .map_err(failed)?;
     }
+    config.trust_file = args.trust_file.as_deref().map(absolute).transpose()?;
     config.mode = args.mode;
     config.listen = args.listen;
     config.log_file.clone_from(&args.log);
@@ -75,6 +77,11 @@ fn announce(address: &str, env: &BTreeMap<String, String>, format: Format) -> Re
             Ok(())
         }),
     }
+}
+
+/// Programs elsewhere get the path in a variable.
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(failed)
 }
 
 fn failed(error: impl Into<anyhow::Error>) -> Failure {

@@ -27,6 +27,8 @@ mod renames;
 mod symlinks;
 mod terminal;
 mod tmp_dev;
+#[path = "../workloads/toolchain.rs"]
+mod toolchain;
 
 use std::process::ExitCode;
 
@@ -68,7 +70,7 @@ fn main() -> ExitCode {
     stockade_test::main(Suite {
         program: env!("CARGO_BIN_EXE_stockade").into(),
         cases: cases.into_iter().flatten().collect(),
-        prepare: |_| Vec::new(),
+        prepare: toolchain::share,
         checks: vec![("ledger", ledger_lists_the_same_attacks)],
         library: Some(LibraryPass {
             as_root: LIBRARY_AS_ROOT,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stockade_test::case::Control;
 use stockade_test::stage::Role;
-use stockade_test::{Case, Flag, HostSide, Need, allowed, host, not, prints};
+use stockade_test::{Case, Flag, HostSide, Need, allowed, heard, host, not, prints};
 
 const ONLY_INSIDE: Control = Control::Absent("the name exists inside alone");
 
@@ -47,6 +47,7 @@ const UNAWARE: &str = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_p
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = registries();
     cases.push(ssh_on_its_own_port());
+    cases.extend(parents());
     cases
 }
 
@@ -93,6 +94,25 @@ fn registries() -> Vec<Case> {
         )
         .needs(Need::Tool("go"))
         .boxed(prints("by the proxy\nrefused\nwithout\nrefused")),
+        client(
+            "W06r",
+            "cargo, with a dependency from a registry",
+            &format!(
+                "export PATH=@TOOLCHAIN@/bin:$PATH
+                 mkdir -p app/src app/.cargo; cd app
+                 printf '[package]\\nname = \"app\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n[dependencies]\\npkg = \"1\"\\n' > Cargo.toml
+                 echo 'fn main() {{ println!(\"built {{}}\", pkg::answer()); }}' > src/main.rs
+                 get() {{ rm -rf home Cargo.lock; export CARGO_HOME=$PWD/home CARGO_NET_RETRY=0 CARGO_HTTP_TIMEOUT=10
+                 printf '[source.crates-io]\\nreplace-with = \"own\"\\n[source.own]\\nregistry = \"sparse+http://%s:@FREE@/cargo/\"\\n' $1 > .cargo/config.toml
+                 cargo $2 -q; }}
+                 get reg.test run; get other.test fetch 2> err || echo refused
+                 {UNAWARE}
+                 get reg.test fetch && echo without; get other.test fetch 2> err || echo refused"
+            ),
+        )
+        .needs(Need::Tool("cc"))
+        .needs(Need::Shared("TOOLCHAIN"))
+        .boxed(prints("built 42\nrefused\nwithout\nrefused")),
         client(
             "W06h",
             "git over http, by the proxy and without it",
@@ -167,4 +187,84 @@ EOF
         .boxed(prints("said\n"))
         .boxed(prints("refs/heads/main\nrefused\nrefused"))
         .boxed(not(prints("leaked")))
+}
+
+/// Other people's proxies in between: squid knows `up.test` by a file of its own, tinyproxy knows
+/// what the host knows.
+fn parents() -> Vec<Case> {
+    let parent = |id, title, start: &str, name: &'static str, script: &str| {
+        let words = script.replace('\'', r"'\''");
+        allowed(id, title)
+            .needs(Need::Allowlist)
+            .needs(Need::Tool("curl"))
+            .needs(Need::Tool("openssl"))
+            .needs(Need::Tool("python3"))
+            .side(HostSide::Web)
+            .side(HostSide::FreePort)
+            .flag(Flag::Allow(format!("{name}:@HTTP@")))
+            .flag(Flag::Allow(format!("{name}:@HTTPS@")))
+            .flag(Flag::Upstream("http://127.0.0.1:@FREE@".into()))
+            .env("SSL_CERT_FILE", "@W@/ca.pem")
+            .launcher(format!(
+                "chmod 777 @W@; {start} > @W@/out 2>&1 & parent=$!
+                 for i in $(seq 100); do curl -s -o /dev/null --noproxy '*' http://127.0.0.1:@FREE@/ && break; kill -0 $parent || break; sleep 0.1; done
+                 @RUN@ /bin/sh -c 'echo @MARK@; {words}'
+                 kill $parent; wait $parent 2> /dev/null; true"
+            ))
+            .control(ONLY_INSIDE)
+            .cli_only("a launcher of its own")
+            .bound(Duration::from_secs(60))
+            .boxed(not(host("grep -q other.test @W@/log")))
+    };
+    let squid = "printf '%s\\n' 'http_port 127.0.0.1:@FREE@' 'http_access allow all' 'cache deny all' 'hosts_file @W@/hosts' \
+                 'access_log stdio:@W@/log' 'cache_log @W@/cache.log' 'pid_filename none' 'coredump_dir @W@' 'visible_hostname localhost' \
+                 'shutdown_lifetime 0 seconds' 'pinger_enable off' > @W@/conf; echo '127.0.0.1 up.test' > @W@/hosts; exec squid -N -n @ID@ -f @W@/conf";
+    let squid = format!("/bin/sh -c {}", quoted(squid));
+    let tiny = "printf '%s\\n' 'Port @FREE@' 'Listen 127.0.0.1' 'Timeout 60' 'LogFile \"@W@/log\"' 'LogLevel Connect' > @W@/conf; exec tinyproxy -d -c @W@/conf";
+    let tiny = format!("/bin/sh -c {}", quoted(tiny));
+    vec![
+        parent(
+            "W25b",
+            "through squid, as it is and in tunnels",
+            &squid,
+            "up.test",
+            "curl -sS http://up.test:@HTTP@/plain; curl -sSk https://up.test:@HTTPS@/tunnel; curl -sS --noproxy '*' http://up.test:@HTTP@/free
+             curl -s -o /dev/null -w '%{http_code}\\n' http://other.test:@HTTP@/; curl -sk https://other.test:@HTTPS@/ || echo refused",
+        )
+        .needs(Need::Tool("squid"))
+        .boxed(prints("hello GET 0\nhello GET 0\nhello GET 0\n403\nrefused"))
+        .boxed(host("grep -q 'GET http://up.test:@HTTP@/plain' @W@/log"))
+        .boxed(host("grep -q 'CONNECT up.test:@HTTPS@' @W@/log"))
+        .boxed(host("grep -q 'CONNECT up.test:@HTTP@' @W@/log")),
+        parent(
+            "W25c",
+            "through squid, with TLS that is opened",
+            &squid,
+            "up.test",
+            "curl -sS https://up.test:@HTTPS@/asked; curl -sS -d x https://up.test:@HTTPS@/changed; curl -sS -d x http://up.test:@HTTP@/changed
+             curl -sS -d x https://other.test:@HTTPS@/changed",
+        )
+        .needs(Need::Tool("squid"))
+        .flag(Flag::NetMethods("read-only".into()))
+        .boxed(prints("hello GET 0"))
+        .boxed(heard("request GET /asked"))
+        .boxed(not(heard("/changed")))
+        .boxed(host("grep -q 'CONNECT up.test:@HTTPS@' @W@/log")),
+        parent(
+            "W25d",
+            "through tinyproxy, as it is and in tunnels",
+            &tiny,
+            "localhost",
+            "curl -sS --noproxy '' http://localhost:@HTTP@/plain; curl -sSk --noproxy '' https://localhost:@HTTPS@/tunnel
+             curl -s -o /dev/null -w '%{http_code}\\n' http://other.test:@HTTP@/; curl -sk https://other.test:@HTTPS@/ || echo refused",
+        )
+        .needs(Need::Tool("tinyproxy"))
+        .boxed(prints("hello GET 0\nhello GET 0\n403\nrefused"))
+        .boxed(host("grep -q 'GET http://localhost:@HTTP@/plain' @W@/log"))
+        .boxed(host("grep -q 'CONNECT localhost:@HTTPS@' @W@/log")),
+    ]
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -16,17 +16,20 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = methods();
     cases.extend(masks());
     cases.extend(bad_masks());
+    cases.extend(opened());
     cases
 }
 
-/// Both hosts of the suite: `a.test` and `c.test` lead to the same servers.
+/// Three names of the suite's servers; `d.test` is not in their certificate.
 fn listed() -> Vec<Flag> {
-    let pins = ["a.test", "c.test"].map(|name| Flag::Resolve(format!("{name}=127.0.0.1")));
+    let pins =
+        ["a.test", "c.test", "d.test"].map(|name| Flag::Resolve(format!("{name}=127.0.0.1")));
     let ports = ["@HTTP@", "@HTTPS@", "@ECHO@"];
     let allow = |name: &'static str| ports.map(|port| Flag::Allow(format!("{name}:{port}")));
     pins.into_iter()
         .chain(allow("a.test"))
         .chain(allow("c.test"))
+        .chain(allow("d.test"))
         .collect()
 }
 
@@ -302,5 +305,123 @@ fn bad_masks() -> Vec<Case> {
                 Flag::Net(stockade_test::Net::Open),
                 Flag::Mask("TOKEN=a.test".into()),
             ]),
+    ]
+}
+
+/// The launcher trusts who signed the suite's certificate. So do clients in a sandbox without the
+/// feature; with it they must find what to trust by themselves.
+const TRUST: &str = "for n in CURL_CA_BUNDLE SSL_CERT_FILE NODE_EXTRA_CA_CERTS GIT_SSL_CAINFO; do
+                     eval \"export $n=\\${$n:-@W@/ca.pem}\"; done\n";
+
+fn trusting(case: Case) -> Case {
+    case.env("SSL_CERT_FILE", "@W@/ca.pem")
+}
+
+fn opened() -> Vec<Case> {
+    vec![
+        trusting(read_only("W34g", "methods that change something, in TLS"))
+            .needs(Need::Tool("node"))
+            .sh(format!(
+                "{TRUST}a=https://a.test:@HTTPS@
+                 curl -sS -d x $a/connect; curl -sS --noproxy '*' -d x $a/free; curl -sS --proxy $ALL_PROXY -d x $a/socks
+                 python3 -c 'import sys, urllib.request as u; u.urlopen(sys.argv[1] + \"/python\", b\"x\")' $a
+                 fetch() {{ node -e 'fetch(process.argv[1], {{method: process.argv[2]}}).then(r => r.text()).then(t => process.stdout.write(t), e => console.log(e.cause))' $1 $2; }}
+                 fetch $a/node POST
+                 curl -sS $a/ok && curl -sS --noproxy '*' $a/ok && curl -sS --proxy $ALL_PROXY $a/ok && fetch $a/ok GET \
+                 && python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1] + \"/ok\").read().decode(), end=\"\")' $a"
+            ))
+            .flag(Flag::Report(report::FILE.into()))
+            .leak(heard("POST /connect"))
+            .leak(heard("POST /free"))
+            .leak(heard("POST /socks"))
+            .leak(heard("POST /python"))
+            .leak(heard("POST /node"))
+            .works(prints("hello GET 0\nhello GET 0\nhello GET 0\nhello GET 0\nhello GET 0"))
+            .boxed(prints("a.test:@HTTPS@ is blocked: the method `POST`"))
+            .boxed(reported("a refused method in TLS", |record| {
+                record["protocol"] == "https" && record["allowed"] == false && record["grant"] == "--net-methods any"
+            }))
+            .bound(Duration::from_secs(40)),
+        trusting(read_only("W34h", "what is no HTTP, in TLS"))
+            .python(
+                "
+import ssl
+ca = os.environ.get('SSL_CERT_FILE', '@W@/ca.pem')
+def talk(text, alpn=None):
+    context = ssl.create_default_context(cafile=ca)
+    if alpn: context.set_alpn_protocols(alpn)
+    s = context.wrap_socket(socket.create_connection(('a.test', @HTTPS@), 5), server_hostname='a.test')
+    s.settimeout(5); s.sendall(text); return s.recv(65536)
+trying('raw', lambda: talk(b'anything at all\\r\\n\\r\\n'))
+trying('two', lambda: talk(b'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n'))
+trying('alpn', lambda: talk(b'POST /alpn HTTP/1.1\\r\\nHost: a.test:@HTTPS@\\r\\nContent-Length: 0\\r\\n\\r\\n', ['h2']))
+print(talk(b'GET /good HTTP/1.1\\r\\nHost: a.test:@HTTPS@\\r\\n\\r\\n', ['h2', 'http/1.1'])[:12])",
+            )
+            .leak(heard("bad b'anything"))
+            .leak(heard("bad b'PRI"))
+            .leak(heard("POST /alpn"))
+            .works(prints("b'HTTP/1.1 200'")),
+        read_only("W34i", "a host that this machine does not trust, by a client that trusts everybody")
+            .sh("curl -sSk https://a.test:@HTTPS@/leak")
+            .leak(heard("/leak"))
+            .boxed(prints("no TLS with a.test:@HTTPS@ that can be trusted: invalid peer certificate")),
+        trusting(read_only("W34j", "a host whose certificate has another name"))
+            .sh("curl -sSk https://d.test:@HTTPS@/leak -w '%{http_code}'")
+            .leak(heard("/leak"))
+            .boxed(prints("502"))
+            .boxed(prints("not valid for name")),
+        on_stage(allowed("W34k", "without either, TLS is not opened and nothing is set"))
+            .control(Control::Absent("there is nothing to be kept out"))
+            .sh("echo \"${SSL_CERT_FILE:-none}\"; ls /dev/stockade 2> /dev/null || echo nothing
+                 echo | openssl s_client -connect a.test:@HTTPS@ -servername a.test 2> /dev/null | grep -o 'issuer=.*'")
+            .boxed(stdout_is("none\nnothing\nissuer=CN = authority of the suite")),
+        trusting(masked("W35j", "a token in TLS, and a host that it is not for"))
+            .needs(Need::Tool("node"))
+            .needs(Need::Tool("git"))
+            .sh(format!(
+                "{TRUST}a=https://a.test:@HTTPS@ c=https://c.test:@HTTPS@
+                 curl -sS -H \"X-Token: $TOKEN\" $a/curl; curl -sS --noproxy '*' -u \"me:$TOKEN\" $a/basic
+                 python3 -c 'import os, sys, urllib.request as u; u.urlopen(u.Request(sys.argv[1] + \"/python\", headers={{\"X-Token\": os.environ[\"TOKEN\"]}}))' $a
+                 node -e 'fetch(process.argv[1] + \"/node\", {{headers: {{\"X-Token\": process.env.TOKEN}}}}).then(r => r.text())' $a
+                 git -c http.extraHeader=\"Authorization: Bearer $TOKEN\" ls-remote $a/repo 2> /dev/null
+                 curl -sS -d \"$TOKEN\" -H \"X-Token: $TOKEN\" $c/other; curl -sSi -H \"X-Token: $TOKEN\" $a/echo
+                 for h in a c; do echo | openssl s_client -connect $h.test:@HTTPS@ -servername $h.test 2> /dev/null | grep -o 'issuer=.*'; done"
+            ))
+            .leak(heard("header /other X-Token: real-@SECRET@-value"))
+            .leak(prints("X-Echo: X-Token: real-@SECRET@-value"))
+            .leak(prints("you sent X-Token: real-@SECRET@-value"))
+            .works(heard("header /curl X-Token: real-@SECRET@-value"))
+            .works(heard("header /basic Authorization: Basic me:real-@SECRET@-value"))
+            .works(heard("header /python X-Token: real-@SECRET@-value"))
+            .works(heard("header /node X-Token: real-@SECRET@-value"))
+            .works(heard("header /repo/info/refs?service=git-upload-pack Authorization: Bearer real-@SECRET@-value"))
+            .works(heard("header /other X-Token: "))
+            .boxed(prints("issuer=CN = \"Stockade, for one run\"\nissuer=CN = authority of the suite"))
+            .bound(Duration::from_secs(40)),
+        trusting(masked("W35k", "a token for a host that this machine does not trust"))
+            .sh("curl -sSk -H \"X-Token: $TOKEN\" https://a.test:@HTTPS@/leak")
+            .env("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt")
+            .leak(heard("header /leak X-Token: real-@SECRET@-value"))
+            .boxed(prints("that can be trusted")),
+        trusting(on_stage(allowed("W35l", "another protocol, by an upgrade in TLS that is opened")))
+            .env(TOKEN.0, TOKEN.1)
+            .flag(Flag::Mask("TOKEN=a.test".into()))
+            .control(Control::Absent("the name exists inside alone"))
+            .python(
+                "
+import ssl
+s = ssl.create_default_context().wrap_socket(socket.create_connection(('a.test', @HTTPS@), 5), server_hostname='a.test')
+s.sendall(b'GET /upgrade HTTP/1.1\\r\\nHost: a.test:@HTTPS@\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\n\\r\\n')
+print(s.recv(65536).decode().split()[1]); s.sendall(b'anything\\n'); print(s.recv(100).decode())",
+            )
+            .boxed(stdout_is("101\nanything"))
+            .boxed(heard("upgraded anything")),
+        trusting(on_stage(allowed("W35m", "the certificates inside can't be changed")))
+            .env(TOKEN.0, TOKEN.1)
+            .flag(Flag::Mask("TOKEN=a.test".into()))
+            .control(Control::Absent("the file exists inside alone"))
+            .sh("f=$SSL_CERT_FILE; cp $f copy; (echo x > $f) 2> /dev/null; rm -f $f 2> /dev/null; mv copy $f 2> /dev/null; chmod 666 $f 2> /dev/null
+                 cmp copy $f && stat -c %a $f && curl -sS https://a.test:@HTTPS@/ && grep -c 'PRIVATE KEY' $f")
+            .boxed(stdout_is("444\nhello GET 0\n0")),
     ]
 }

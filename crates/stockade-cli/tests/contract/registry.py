@@ -1,4 +1,4 @@
-# A registry of packages for pip, npm and go, and a repository for git, on a port of loopback.
+# A registry of packages for pip, npm, go and cargo, and a repository for git, on a port of loopback.
 # Every request is a line on standard error: the Host header and the path.
 import base64, hashlib, http.server, io, json, os, sys, tarfile, zipfile
 
@@ -18,12 +18,23 @@ wheel = zipped({
 })
 mod = "module go.test/mod\n"
 module = zipped({"go.test/mod@v1.0.0/go.mod": mod, "go.test/mod@v1.0.0/m.go": "package mod\n"})
-packed = io.BytesIO()
-with tarfile.open(fileobj=packed, mode="w:gz") as t:
-    for name, text in {"package.json": '{"name":"pkg","version":"1.0.0"}', "index.js": "module.exports = 42\n"}.items():
-        member = tarfile.TarInfo("package/" + name); member.size = len(text)
-        t.addfile(member, io.BytesIO(text.encode()))
-tgz = packed.getvalue()
+def tarred(directory, files):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as t:
+        for name, text in files.items():
+            member = tarfile.TarInfo(directory + "/" + name); member.size = len(text)
+            t.addfile(member, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+tgz = tarred("package", {"package.json": '{"name":"pkg","version":"1.0.0"}', "index.js": "module.exports = 42\n"})
+crate = tarred("pkg-1.0.0", {
+    "Cargo.toml": '[package]\nname = "pkg"\nversion = "1.0.0"\nedition = "2021"\n',
+    "src/lib.rs": "pub fn answer() -> u32 { 42 }\n",
+})
+listing = json.dumps({
+    "name": "pkg", "vers": "1.0.0", "deps": [], "features": {}, "yanked": False,
+    "cksum": hashlib.sha256(crate).hexdigest(),
+})
 
 def document(host):
     sum = "sha512-" + base64.b64encode(hashlib.sha512(tgz).digest()).decode()
@@ -38,6 +49,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         known = {
             "/simple/pkg/": '<a href="/files/pkg-1.0-py3-none-any.whl">pkg-1.0-py3-none-any.whl</a>',
             "/files/pkg-1.0-py3-none-any.whl": wheel,
+            "/cargo/config.json": json.dumps({"dl": "http://%s/cargo/dl" % host}),
+            "/cargo/3/p/pkg": listing,
+            "/cargo/dl/pkg/1.0.0/download": crate,
             "/npm/pkg": document(host),
             "/npm/pkg/-/pkg-1.0.0.tgz": tgz,
             "/go/go.test/mod/@v/list": "v1.0.0\n",

@@ -38,6 +38,9 @@ pub(crate) fn enter(plan: &LinuxPlan) -> Result<(), Failure> {
             added => added?,
         }
     }
+    for file in &plan.files {
+        tree.put(file)?;
+    }
     tree.seal()?;
     tree.pivot()
 }
@@ -53,6 +56,8 @@ struct Tree {
     unsealed: Vec<OwnedFd>,
     /// Roots that have a layer of their own, in which names of the host may be missing.
     overlays: Vec<PathBuf>,
+    /// How many files were put in.
+    placed: usize,
     /// The directory that something was last put into: hundreds of denied names are siblings.
     last: Option<(PathBuf, OwnedFd)>,
 }
@@ -95,6 +100,7 @@ impl Tree {
             own: Vec::new(),
             unsealed: Vec::new(),
             overlays: Vec::new(),
+            placed: 0,
             last: None,
         };
         let staging = tree.staging.try_clone().at(Stage::StageMount)?;

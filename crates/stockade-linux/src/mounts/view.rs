@@ -1,9 +1,10 @@
 //! What each kind of view is made of.
 
+use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
 
@@ -11,7 +12,7 @@ use super::{
     HIDDEN_DIRECTORY, HIDDEN_FILE, Kind, Tree, attach, clone_tree, file_system, open_beneath,
     temporary,
 };
-use crate::plan::{Mount, View};
+use crate::plan::{Mount, PlacedFile, View};
 use crate::stage::{At, Failure, Stage};
 use crate::sys::mount::{Lock, lock};
 
@@ -84,6 +85,26 @@ impl Tree {
         let clone = clone_tree(source.as_fd(), Path::new(""), Stage::CloneSource)?;
         lock(clone.as_fd(), access).at(Stage::MountAttributes)?;
         let place = self.place(path, Kind::of(&stat))?;
+        attach(clone.as_fd(), place.as_fd(), "", Stage::AttachMount)
+    }
+
+    /// Makes a file that is the sandbox's own; a mount of itself, so that nobody inside can write
+    /// or replace it.
+    pub(super) fn put(&mut self, file: &PlacedFile) -> Result<(), Failure> {
+        let path = file.path.as_path();
+        let stage = Stage::TemporaryMount;
+        let name = format!("file-{}", self.placed);
+        self.placed += 1;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let made = rustix::fs::openat(&self.staging, &name, flags, Mode::from(0o444));
+        let mut written = std::fs::File::from(made.at_path(stage, path)?);
+        let written = written.write_all(file.content.as_bytes());
+        written
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            .at_path(stage, path)?;
+        let clone = clone_tree(self.staging.as_fd(), Path::new(&name), Stage::CloneSource)?;
+        lock(clone.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
+        let place = self.place(path, Kind::File)?;
         attach(clone.as_fd(), place.as_fd(), "", Stage::AttachMount)
     }
 

@@ -232,6 +232,21 @@ pub(super) const HOOK_PREFIXES: &[&str] = &[
 /// Beginnings of names that belong to a cloud's credentials.
 pub(super) const SECRET_PREFIXES: &[&str] = &["AWS_", "AZURE_", "GOOGLE_", "GCP_", "CLOUDSDK_"];
 
+/// What programs read to find the certificates that they trust: OpenSSL, Go and Rust; curl; Python's
+/// requests and pip; node; git; cargo; the clouds' tools; deno; gRPC.
+pub const CERTIFICATE_VARIABLES: &[&str] = &[
+    "AWS_CA_BUNDLE",
+    "CARGO_HTTP_CAINFO",
+    "CURL_CA_BUNDLE",
+    "DENO_CERT",
+    "GIT_SSL_CAINFO",
+    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+    "NODE_EXTRA_CA_CERTS",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_FILE",
+];
+
 /// Names that are secrets when they stand alone. `PWD` is the shell's directory, not a password.
 pub(super) const SECRET_NAMES: &[&str] = &[
     "TOKEN",

@@ -1,6 +1,6 @@
 //! A request on its way to the host, over a connection that is kept for the next one.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http_body_util::{Either, Full};
@@ -10,29 +10,38 @@ use hyper::header::{HOST, HeaderValue, PROXY_AUTHORIZATION};
 use hyper::http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 
 use super::body::{Counted, Way};
-use super::client_of;
 use super::mask::{Masks, Scrubber};
 use super::reply::Reply;
+use super::switch::{Switch, switched};
 use crate::dial::Server;
 use crate::error::Unreachable;
 use crate::gate::{Gate, Opening, Refusal, Target};
 use crate::headers;
-use crate::ledger::Session;
+use crate::ledger::{Protocol, Session};
 use crate::patience::while_moving;
-use crate::rewind::Rewind;
 use crate::server::Permit;
-use crate::tunnel::{self, Terms};
+use crate::tls::Inspector;
+use crate::tunnel::Terms;
 use crate::upstream::Upstream;
+use crate::wire::Wire;
 
 type Sent = Either<Counted, Full<Bytes>>;
 
 /// The connection to the host that was asked for last. Requests of one client come one after the
 /// other, so there is never a need for two.
 #[derive(Default)]
-pub(crate) struct Link(Mutex<Option<Kept>>);
+pub(crate) struct Link {
+    kept: Mutex<Option<Kept>>,
+    /// Whether the host itself is at the other end, by a tunnel if another proxy is in between:
+    /// then nothing on it is for that proxy, least of all its password.
+    tunnelled: bool,
+    /// A connection that nothing was sent on yet.
+    spare: Mutex<Option<Server>>,
+    /// Who speaks TLS with the host, if that is what the client does.
+    inspector: Option<Arc<Inspector>>,
+}
 
 struct Kept {
     target: Target,
@@ -40,13 +49,30 @@ struct Kept {
 }
 
 impl Link {
-    /// Over a connection that is there already.
-    pub(crate) async fn over(target: &Target, server: Server) -> hyper::Result<Self> {
-        let kept = Kept {
-            target: target.clone(),
-            sender: handshake(server).await?,
-        };
-        Ok(Self(Mutex::new(Some(kept))))
+    /// Over a connection that is there already; in TLS, if somebody is to speak it.
+    pub(crate) fn over(server: Server, inspector: Option<Arc<Inspector>>) -> Self {
+        Self {
+            kept: Mutex::default(),
+            tunnelled: true,
+            spare: Mutex::new(Some(server)),
+            inspector,
+        }
+    }
+
+    /// How requests are called in the log.
+    pub(crate) fn protocol(&self) -> Protocol {
+        match self.inspector {
+            None => Protocol::Http,
+            Some(_) => Protocol::Https,
+        }
+    }
+
+    /// The scheme of requests on it, and the port that goes without saying.
+    pub(crate) fn scheme(&self) -> (&'static str, u16) {
+        match self.inspector {
+            None => ("http", 80),
+            Some(_) => ("https", 443),
+        }
     }
 
     pub(crate) async fn forward(
@@ -58,12 +84,13 @@ impl Link {
     ) -> Result<Response<Reply>, Refusal> {
         let client_side = hyper::upgrade::on(&mut request);
         let upstream = gate.upstream_for(&opening.target);
+        let upstream = upstream.filter(|_| !self.tunnelled);
         let (mut kept, mut reused) = self.connection(gate, &opening, upstream).await?;
         let session = gate.begin(&opening);
         let masks = Masks::of(gate, &opening.target);
         let (mut message, upgrade) =
-            rewrite(gate, request, &opening.target, upstream, &session, &masks);
-        let response = loop {
+            self.rewrite(gate, request, &opening.target, upstream, &session, &masks);
+        let mut response = loop {
             let answer = kept.sender.try_send_request(message);
             let after = gate.limits.answer;
             let to = || opening.target.to_string();
@@ -73,7 +100,8 @@ impl Link {
                     // The host closed a connection that was kept; nothing of this was sent.
                     Some(unsent) if reused => {
                         message = unsent;
-                        (kept, reused) = (fresh(gate, &opening, upstream).await?, false);
+                        let new = self.fresh(gate, &opening, upstream, None).await?;
+                        (kept, reused) = (new, false);
                     }
                     _ => {
                         let source = error.into_error();
@@ -84,19 +112,18 @@ impl Link {
             }
         };
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            if upgrade.is_none() {
+            let Some(protocol) = upgrade else {
                 let to = opening.target.to_string();
                 return Err(gate.fail(&opening, Unreachable::Unasked { to }));
-            }
-            return Ok(switch(
-                gate,
-                upgrade,
-                client_side,
-                response,
+            };
+            let switch = Switch {
+                terms: Terms::of(gate),
                 session,
-                permit,
-                &masks,
-            ));
+                permit: permit.clone(),
+                secured: self.inspector.is_some(),
+            };
+            switch.begin(client_side, &mut response);
+            return Ok(switched(response, protocol, &masks));
         }
         self.keep(kept);
         let (mut parts, body) = response.into_parts();
@@ -115,95 +142,107 @@ impl Link {
         opening: &Opening,
         upstream: Option<&Upstream>,
     ) -> Result<(Kept, bool), Refusal> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let kept = take(&self.kept);
         if let Some(mut kept) = kept
             && kept.target == opening.target
             && kept.sender.ready().await.is_ok()
         {
             return Ok((kept, true));
         }
-        Ok((fresh(gate, opening, upstream).await?, false))
+        let spare = take(&self.spare);
+        let reused = spare.is_some();
+        let kept = self.fresh(gate, opening, upstream, spare).await?;
+        Ok((kept, reused))
     }
 
     fn keep(&self, kept: Kept) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+    }
+
+    /// A connection that no request was sent on; `spare`, if there is one.
+    async fn fresh(
+        &self,
+        gate: &Gate,
+        opening: &Opening,
+        upstream: Option<&Upstream>,
+        spare: Option<Server>,
+    ) -> Result<Kept, Refusal> {
+        let fail = |error| gate.fail(opening, error);
+        let limit = gate.limits.connect;
+        let server = match (spare, upstream) {
+            (Some(spare), _) => spare,
+            // A plain request goes to another proxy as it is; CONNECT is often for port 443 alone
+            // there.
+            (None, Some(upstream)) => upstream.dial(limit).await.map(Server::new).map_err(fail)?,
+            (None, None) => gate.connect(opening).await?,
+        };
+        let wire = match &self.inspector {
+            None => Wire::from(server),
+            Some(inspector) => {
+                let secured = inspector.connect(&opening.target, server.into(), limit);
+                Wire::from(secured.await.map_err(fail)?)
+            }
+        };
+        let sender = handshake(wire).await.map_err(|error| fail(error.into()))?;
+        Ok(Kept {
+            target: opening.target.clone(),
+            sender,
+        })
+    }
+
+    /// The request as the next hop gets it, and the upgrade that it asks for.
+    fn rewrite(
+        &self,
+        gate: &Gate,
+        request: Request<Incoming>,
+        target: &Target,
+        upstream: Option<&Upstream>,
+        session: &Session,
+        masks: &Masks,
+    ) -> (Request<Sent>, Option<HeaderValue>) {
+        let (mut parts, body) = request.into_parts();
+        // Where methods are read, HTTP is not left.
+        let upgrade = headers::strip(&mut parts.headers).filter(|_| !gate.is_read_only());
+        if let Some(protocol) = upgrade.clone() {
+            headers::ask_upgrade(&mut parts.headers, protocol);
+        }
+        masks.put_in(&mut parts.headers);
+        let mut authority = target.to_string();
+        let (_, own_port) = self.scheme();
+        if target.port == own_port {
+            // All but the port, which goes without saying.
+            authority.truncate(authority.rfind(':').unwrap_or(authority.len()));
+        }
+        if let Ok(value) = HeaderValue::from_str(&authority) {
+            parts.headers.insert(HOST, value);
+        }
+        let path = parts.uri.path_and_query().cloned();
+        parts.uri = match upstream {
+            None => path.map_or_else(Uri::default, Uri::from),
+            Some(upstream) => {
+                if let Some(value) = upstream.authorization() {
+                    parts.headers.insert(PROXY_AUTHORIZATION, value);
+                }
+                absolute(&authority, path).unwrap_or_default()
+            }
+        };
+        parts.version = Version::HTTP_11;
+        let body = Counted::new(body, session.clone(), Way::ToHost);
+        (Request::from_parts(parts, Either::Left(body)), upgrade)
     }
 }
 
-async fn fresh(
-    gate: &Gate,
-    opening: &Opening,
-    upstream: Option<&Upstream>,
-) -> Result<Kept, Refusal> {
-    // A plain request goes to another proxy as it is; CONNECT is often for port 443 alone there.
-    let server = match upstream {
-        Some(upstream) => upstream
-            .dial(gate.limits.connect)
-            .await
-            .map(Server::new)
-            .map_err(|error| gate.fail(opening, error))?,
-        None => gate.connect(opening).await?,
-    };
-    let sender = handshake(server)
-        .await
-        .map_err(|error| gate.fail(opening, error.into()))?;
-    Ok(Kept {
-        target: opening.target.clone(),
-        sender,
-    })
-}
-
-async fn handshake(server: Server) -> hyper::Result<SendRequest<Sent>> {
-    let stream = TokioIo::new(Rewind {
-        early: server.early,
-        stream: server.stream,
-    });
+async fn handshake(wire: Wire) -> hyper::Result<SendRequest<Sent>> {
     let (sender, connection) = http1::Builder::new()
         .preserve_header_case(true)
-        .handshake(stream)
+        .handshake(TokioIo::new(wire))
         .await?;
     tokio::spawn(connection.with_upgrades());
     Ok(sender)
 }
 
-/// The request as the next hop gets it, and the upgrade that it asks for.
-fn rewrite(
-    gate: &Gate,
-    request: Request<Incoming>,
-    target: &Target,
-    upstream: Option<&Upstream>,
-    session: &Session,
-    masks: &Masks,
-) -> (Request<Sent>, Option<HeaderValue>) {
-    let (mut parts, body) = request.into_parts();
-    // Where methods are read, HTTP is not left.
-    let upgrade = headers::strip(&mut parts.headers).filter(|_| !gate.is_read_only());
-    if let Some(protocol) = upgrade.clone() {
-        headers::ask_upgrade(&mut parts.headers, protocol);
-    }
-    masks.put_in(&mut parts.headers);
-    let authority = if target.port == 80 {
-        let text = target.to_string();
-        text.strip_suffix(":80").map(str::to_owned).unwrap_or(text)
-    } else {
-        target.to_string()
-    };
-    if let Ok(value) = HeaderValue::from_str(&authority) {
-        parts.headers.insert(HOST, value);
-    }
-    let path = parts.uri.path_and_query().cloned();
-    parts.uri = match upstream {
-        None => path.map_or_else(Uri::default, Uri::from),
-        Some(upstream) => {
-            if let Some(value) = upstream.authorization() {
-                parts.headers.insert(PROXY_AUTHORIZATION, value);
-            }
-            absolute(&authority, path).unwrap_or_default()
-        }
-    };
-    parts.version = Version::HTTP_11;
-    let body = Counted::new(body, session.clone(), Way::ToHost);
-    (Request::from_parts(parts, Either::Left(body)), upgrade)
+fn take<T>(place: &Mutex<Option<T>>) -> Option<T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 fn absolute(authority: &str, path: Option<PathAndQuery>) -> Option<Uri> {
@@ -212,42 +251,4 @@ fn absolute(authority: &str, path: Option<PathAndQuery>) -> Option<Uri> {
     parts.authority = Some(authority.parse::<Authority>().ok()?);
     parts.path_and_query = Some(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
     Uri::from_parts(parts).ok()
-}
-
-/// After 101 the connection is no longer HTTP: a WebSocket, for instance.
-fn switch(
-    gate: &Gate,
-    upgrade: Option<HeaderValue>,
-    client_side: hyper::upgrade::OnUpgrade,
-    mut response: Response<Incoming>,
-    session: Session,
-    permit: &Permit,
-    masks: &Masks,
-) -> Response<Reply> {
-    let server_side = hyper::upgrade::on(&mut response);
-    let terms = Terms::of(gate);
-    let permit = permit.clone();
-    tokio::spawn(async move {
-        let server = server_side.await.ok().and_then(|upgraded| {
-            let parts = upgraded.downcast::<TokioIo<Rewind>>().ok()?;
-            let stream: TcpStream = parts.io.into_inner().stream;
-            Some(Server {
-                stream,
-                early: parts.read_buf,
-            })
-        });
-        if let Some(server) = server
-            && let Some(client) = client_of(client_side.await)
-        {
-            tunnel::carry(&terms, &session, client, server).await;
-        }
-        drop(permit);
-    });
-    let (mut parts, _) = response.into_parts();
-    let stated = headers::strip(&mut parts.headers);
-    masks.clean(&mut parts);
-    if let Some(protocol) = stated.or(upgrade) {
-        headers::ask_upgrade(&mut parts.headers, protocol);
-    }
-    Response::from_parts(parts, Either::Right(Full::default()))
 }

@@ -1,5 +1,6 @@
 """Hosts for clients in a sandbox: HTTP, HTTPS and an echo, each on a port of its own.
 
+Writes the certificate that its own is signed with to `ca.pem` in the directory that is its argument.
 Prints the ports, then `ready`, then every request, so that the suite can tell what arrived. `/echo`
 answers with the headers that it got, in a header and in the body; `/upgrade` leaves HTTP.
 """
@@ -10,7 +11,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import tempfile
 import threading
 
 
@@ -68,6 +68,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer
         raise AttributeError(name)
 
+    def send_error(self, code, *args, **more):
+        say(f"bad {self.raw_requestline[:40]!r}")
+        super().send_error(code, *args, **more)
+
     def log_message(self, *args):
         pass
 
@@ -101,18 +105,21 @@ def echo():
 
 
 def tls():
-    directory = tempfile.mkdtemp()
-    key, certificate = os.path.join(directory, "key"), os.path.join(directory, "certificate")
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-         "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=a.test",
-         "-addext", "subjectAltName=DNS:a.test,DNS:x.a.test"],
-        check=True, capture_output=True)
+    directory = sys.argv[1]
+    ca, key, certificate = (os.path.join(directory, name) for name in ("ca.pem", "key", "leaf"))
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    names = "subjectAltName=DNS:a.test,DNS:x.a.test,DNS:c.test,DNS:up.test"
+    plain = ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", names]
+    for command in (
+        ["-subj", "/CN=authority of the suite", "-keyout", key + ".ca", "-out", ca],
+        ["-subj", "/CN=a.test", "-keyout", key, "-out", certificate, "-CA", ca, "-CAkey", key + ".ca", *plain],
+    ):
+        subprocess.run(["openssl", "req", "-x509", *curve, *command], check=True, capture_output=True)
+    os.chmod(ca, 0o644)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    for name in (key, certificate):
+    for name in (key, key + ".ca", certificate):
         os.unlink(name)
-    os.rmdir(directory)
     server = Server(("127.0.0.1", 0), Handler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     return server

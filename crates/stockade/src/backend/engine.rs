@@ -1,10 +1,11 @@
 //! Stockade's own two tiers: `native` and `landlock`.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use stockade_linux::{Denial, Outcome, Running};
+use stockade_linux::{Denial, LinuxPlan, Outcome, Running};
 use stockade_policy::profile::{Backend as Name, Profile};
 
 use super::{Answering, Backend, Held, Launch};
@@ -47,8 +48,13 @@ impl Backend for Engine {
 
     fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
         let mut answering = Answering::new(plan, launch)?;
+        let linux = if plan.linux.files.is_empty() {
+            Cow::Borrowed(&plan.linux)
+        } else {
+            Cow::Owned(trusting(plan, answering.trust())?)
+        };
         let running = stockade_linux::spawn(
-            &plan.linux,
+            &linux,
             launch.builder,
             launch.standard,
             launch.kept,
@@ -59,6 +65,19 @@ impl Backend for Engine {
             network: answering.guard,
         }))
     }
+}
+
+/// The plan with the certificates that programs inside are to trust.
+fn trusting(plan: &ExecPlan, trust: Option<&str>) -> Result<LinuxPlan, RunError> {
+    let trust = trust.ok_or_else(|| {
+        let reason = "the policy needs TLS to be opened, and the network service does not do that";
+        super::not_ready(io::Error::other(reason))
+    })?;
+    let mut linux = plan.linux.clone();
+    for file in &mut linux.files {
+        trust.clone_into(&mut file.content);
+    }
+    Ok(linux)
 }
 
 /// A sandbox of the helper's, and what answers in its network.

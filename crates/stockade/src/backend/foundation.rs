@@ -33,6 +33,8 @@ pub fn plan(
         (Some(order), Some(hosts)) if !hosts.expose && !order.expose.is_empty() => {
             return Err(PlanError::Expose(backend));
         }
+        // The certificates for it would have to be put inside.
+        (Some(order), _) if order.opens_tls() => return Err(PlanError::Opened(backend)),
         _ => {}
     }
     program::protect_git_config(&mut plan.linux, profile);

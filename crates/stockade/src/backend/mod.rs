@@ -28,7 +28,7 @@ use std::sync::Arc;
 use stockade_linux::{Builder, Denial, Outcome};
 use stockade_policy::profile::{Backend as Name, BasePolicy, Level, Profile};
 
-use crate::network::{NetworkGuard, NetworkOrder, NetworkService};
+use crate::network::{NetworkGuard, NetworkOrder, NetworkService, NetworkSession};
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::probe::Support;
 use crate::sandbox::RunError;
@@ -83,7 +83,7 @@ pub struct Launch<'a> {
 /// Who answers in a sandbox's network that is about to be, and then what does.
 #[derive(Debug)]
 pub struct Answering<'a> {
-    order: Option<(&'a NetworkOrder, &'a dyn NetworkService)>,
+    ready: Option<(&'a NetworkOrder, Box<dyn NetworkSession>)>,
     /// What answers, once the sockets are there.
     pub guard: Option<Box<dyn NetworkGuard>>,
 }
@@ -92,14 +92,21 @@ impl<'a> Answering<'a> {
     /// For a plan that is started with this.
     ///
     /// # Errors
-    /// If the plan needs somebody and there is nobody.
+    /// If the plan needs somebody, and there is nobody or he can't.
     pub fn new(plan: &'a ExecPlan, launch: &Launch<'a>) -> Result<Self, RunError> {
-        let order = match (&plan.network, launch.network) {
+        let ready = match (&plan.network, launch.network) {
             (None, _) => None,
-            (Some(order), Some(service)) => Some((order, service)),
+            (Some(order), Some(service)) => {
+                Some((order, service.prepare(order).map_err(not_ready)?))
+            }
             (Some(_), None) => return Err(RunError::NoNetworkService),
         };
-        Ok(Self { order, guard: None })
+        Ok(Self { ready, guard: None })
+    }
+
+    /// The certificates that programs inside are to trust, in PEM, where TLS is opened.
+    pub fn trust(&self) -> Option<&str> {
+        self.ready.as_ref()?.1.trust()
     }
 
     /// Has the sockets answered on, which came from inside.
@@ -107,10 +114,17 @@ impl<'a> Answering<'a> {
     /// # Errors
     /// If they can't be; then the command does not run.
     pub fn attach(&mut self, sockets: Vec<OwnedFd>) -> io::Result<()> {
-        if let Some((order, service)) = self.order {
-            self.guard = Some(service.serve(order, sockets)?);
+        if let Some((order, session)) = self.ready.take() {
+            self.guard = Some(session.serve(order, sockets)?);
         }
         Ok(())
+    }
+}
+
+fn not_ready(source: io::Error) -> RunError {
+    RunError::Io {
+        act: "make the network service ready",
+        source,
     }
 }
 

@@ -6,10 +6,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use stockade_linux::plan::Text;
+use stockade_policy::CERTIFICATE_VARIABLES;
 use stockade_policy::profile::{Backend, Masked, Profile};
 use stockade_rules::{AbsPath, Kind};
 
 use super::network::Network;
+use crate::network::TRUST_FILE;
 use crate::plan::{PlanError, Spec};
 
 pub(super) struct Environment {
@@ -82,6 +84,13 @@ pub(super) fn lower(
         for (name, value) in proxy_variables(proxy) {
             if !stated(&name) {
                 built.env.insert(name.into(), value.into());
+            }
+        }
+    }
+    if network.opens_tls() {
+        for name in CERTIFICATE_VARIABLES {
+            if !stated(name) {
+                built.env.insert((*name).into(), TRUST_FILE.into());
             }
         }
     }

@@ -14,7 +14,7 @@ use stockade_rules::{AbsPath, Access, Kind, Pattern, RuleSet};
 
 use self::network::Network;
 use crate::host::{self, Found, Host};
-use crate::network::Addresses;
+use crate::network::{Addresses, TRUST_FILE};
 use crate::plan::{Carrier, ExecPlan, PlanError, Spec};
 use crate::probe::Tier;
 use crate::report::{ClauseReport, Enforcement};
@@ -77,6 +77,7 @@ pub(crate) fn lower(
     enforcement.push(limits_report);
     enforcement.sort_by_key(|report| report.clause);
 
+    let files = trust_files(&network);
     let linux = LinuxPlan {
         command: Command {
             argv: spec.argv.iter().map(text).collect::<Result<_, _>>()?,
@@ -89,6 +90,7 @@ pub(crate) fn lower(
         network: network.sockets,
         root: parts.root,
         mounts: parts.mounts,
+        files,
         rlimits,
         cgroup,
         landlock: parts.landlock,
@@ -129,6 +131,18 @@ pub(crate) fn lower(
         linux,
         carrier: Carrier::Helper,
     })
+}
+
+/// Where the certificates go that are made for the run, if there are any.
+fn trust_files(network: &Network) -> Vec<plan::PlacedFile> {
+    let path = AbsPath::new(TRUST_FILE).ok();
+    path.filter(|_| network.opens_tls())
+        .map(|path| plan::PlacedFile {
+            path,
+            content: String::new(),
+        })
+        .into_iter()
+        .collect()
 }
 
 fn native(

@@ -23,6 +23,13 @@ pub(super) struct Network {
     pub(super) order: Option<NetworkOrder>,
 }
 
+impl Network {
+    /// Whether the proxy opens TLS.
+    pub(super) fn opens_tls(&self) -> bool {
+        self.proxy.is_some() && self.order.as_ref().is_some_and(NetworkOrder::opens_tls)
+    }
+}
+
 const DNS: u16 = 53;
 
 /// `addresses` stand for names; with [`Addresses::ROUTED`] every other address is made to lead back
