@@ -22,6 +22,12 @@ exec >/dev/null
 cat > /dev/null
 kill -TERM "$service" 2>/dev/null
 wait "$service"
+# Each command's monitor stays for minutes, and would then look for the service.
+for process in /proc/[0-9]*; do
+    if tr '\0' ' ' < "$process/cmdline" 2>/dev/null | grep -q "^[^ ]*conmon .* $1/"; then
+        kill -KILL "${process#/proc/}" 2>/dev/null
+    fi
+done
 grep " $1/" /proc/self/mountinfo | cut -d' ' -f5 | sort -r | while read -r point; do
     umount -l "$point"
 done
