@@ -14,9 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use bollard::models::ContainerCreateBody;
-use bollard::query_parameters::{
-    AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, StartContainerOptions,
-};
+use bollard::query_parameters::{AttachContainerOptionsBuilder, StartContainerOptions};
 use serde_json::json;
 use stockade::backend::foundation::{self, Hosts, Words};
 use stockade::backend::{Answering, Backend, Held, Launch};
@@ -187,6 +185,12 @@ impl Backend for DockerBackend {
         if !spec.keep_descriptors.is_empty() {
             let reason = "descriptors can't be handed into a container";
             return Err(self.unusable(reason, Some("leave out --pass-fd, or name another backend")));
+        }
+        let handed_in = !(profile.network.unix.is_empty() && profile.devices.is_empty());
+        if self.name == Name::Gvisor && handed_in {
+            let reason = "sockets and devices of the host can't be handed into gVisor";
+            let fix = "leave the grant out, or name another backend";
+            return Err(self.unusable(reason, Some(fix)));
         }
         if self.image.is_some() {
             // Where a program is on the host says nothing about where the image has it.
@@ -408,11 +412,7 @@ fn begin(
 ) -> Result<bollard::container::AttachContainerResults, EngineError> {
     let client = engine.client();
     engine.block(async {
-        let options = CreateContainerOptionsBuilder::default().name(name).build();
-        client
-            .create_container(Some(options), body)
-            .await
-            .map_err(crate::engine::call("make the container"))?;
+        engine.make(name, body).await?;
         let options = AttachContainerOptionsBuilder::default()
             .stdin(true)
             .stdout(true)

@@ -7,9 +7,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
+};
 use bollard::{API_DEFAULT_VERSION, Docker};
 use tokio::runtime::{Builder, Runtime};
+
+use crate::podman;
 
 /// How long the engine may think before it answers at all.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,6 +31,14 @@ pub struct Engine {
     runtime: Runtime,
     client: Docker,
     socket: PathBuf,
+    kind: Kind,
+}
+
+/// Whose engine it is: what they take is not quite the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Docker,
+    Podman,
 }
 
 /// Why the engine could not do something.
@@ -105,10 +118,20 @@ impl Engine {
             .block_on(async { tokio::time::timeout(PATIENCE, client.negotiate_version()).await })
             .map_err(|_| EngineError::NoEngine("it does not answer in time".to_owned()))?
             .map_err(call("say its version"))?;
+        let version = runtime
+            .block_on(client.version())
+            .map_err(call("say its version"))?;
+        let mut parts = version.components.into_iter().flatten();
+        let is_podman = parts.any(|part| part.name.starts_with("Podman"));
         Ok(Self {
             runtime,
             client,
             socket: socket.to_owned(),
+            kind: if is_podman {
+                Kind::Podman
+            } else {
+                Kind::Docker
+            },
         })
     }
 
@@ -157,6 +180,25 @@ impl Engine {
             }
         }
         Ok(removed)
+    }
+
+    /// Makes a container.
+    pub(crate) async fn make(
+        &self,
+        name: &str,
+        mut body: ContainerCreateBody,
+    ) -> Result<(), EngineError> {
+        let mut filter = None;
+        if self.kind == Kind::Podman {
+            podman::without_copies(&mut body);
+            podman::limits_as_they_are(&mut body);
+            filter = podman::filter_by_path(&mut body).map_err(EngineError::Runtime)?;
+        }
+        let options = CreateContainerOptionsBuilder::default().name(name).build();
+        let made = self.client.create_container(Some(options), body).await;
+        // It has been read by now.
+        drop(filter);
+        made.map(drop).map_err(call("make the container"))
     }
 
     /// Removes a container, running or not; one that is gone already is no failure.

@@ -137,9 +137,11 @@ impl<'a> Images<'a> {
         let mut ours = Vec::new();
         for image in found {
             for name in &image.repo_tags {
+                // Podman says where a name without a registry would be looked for.
+                let name = name.strip_prefix("docker.io/").unwrap_or(name);
                 if name.starts_with(REPOSITORY) {
                     ours.push(ImageInfo {
-                        name: name.clone(),
+                        name: name.to_owned(),
                         id: image.id.clone(),
                         size: u64::try_from(image.size).unwrap_or(0),
                         created: image.created,
@@ -171,11 +173,10 @@ impl<'a> Images<'a> {
     }
 
     fn import(&self, archive: Bytes, name: &str) -> Result<String, EngineError> {
-        let (repository, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
+        // With its tag: Podman does not hear of one that is told apart.
         let options = CreateImageOptionsBuilder::default()
             .from_src("-")
-            .repo(repository)
-            .tag(tag)
+            .repo(name)
             .build();
         let client = self.engine.client();
         let imported: Result<(), bollard::errors::Error> = self.engine.block(async {

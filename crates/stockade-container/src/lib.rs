@@ -21,6 +21,7 @@ mod engine;
 mod entry;
 pub mod guard;
 mod image;
+mod podman;
 mod pump;
 mod request;
 mod sandbox;

@@ -10,9 +10,7 @@ use std::time::Duration;
 use bollard::container::LogOutput;
 use bollard::exec::StartExecResults;
 use bollard::models::{ContainerCreateBody, ExecConfig};
-use bollard::query_parameters::{
-    CreateContainerOptionsBuilder, InspectContainerOptions, StartContainerOptions,
-};
+use bollard::query_parameters::{InspectContainerOptions, StartContainerOptions};
 use futures_util::StreamExt;
 use stockade::ExecPlan;
 use stockade::network::{NetworkGuard, NetworkRecord, NetworkService};
@@ -464,11 +462,7 @@ pub(crate) fn start(
 ) -> Result<(), EngineError> {
     let client = engine.client();
     engine.block(async {
-        let options = CreateContainerOptionsBuilder::default().name(name).build();
-        client
-            .create_container(Some(options), body)
-            .await
-            .map_err(call("make the container"))?;
+        engine.make(name, body).await?;
         client
             .start_container(name, None::<StartContainerOptions>)
             .await

@@ -32,6 +32,7 @@ pub mod judge;
 pub mod ledger;
 pub mod matrix;
 pub mod need;
+pub mod podman;
 pub mod report;
 pub mod runner;
 pub mod sign;

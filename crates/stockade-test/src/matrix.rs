@@ -1,13 +1,19 @@
 //! The same cases on every backend, in one table.
 //!
-//! A cell is what happened, not what was hoped for: *holds*, *partial* (it leaked, and the report
-//! of that very policy had said that the clause does not hold in full), *not* (it leaked, as the
-//! ledger says it does everywhere), *refused* (the launcher
-//! would not start it), *differs* (something else works otherwise). A leak under a clause that the
-//! report calls full fails the suite at once. At the end the table must equal the one in the
-//! document, so that nothing changes unnoticed; `STOCKADE_BLESS=1` writes it there instead.
+//! A cell is what happened, not what was hoped for: *enforced* or *works*, *partial* (it leaked, and
+//! the report of that very policy had said that the clause holds in part), *not* (it leaked, and the
+//! report had said that the clause does not hold, or the ledger that nothing holds it anywhere),
+//! *refused* (the launcher would not start it), *differs* (something else works otherwise). A leak
+//! under a clause that the report calls full fails the suite at once.
+//!
+//! A second table is what each backend claims about an ordinary policy. A claim of less than
+//! everything has to show in a row, or the suite says why it can't: so the tables say the same.
+//! At the end both must equal those in the document, so that nothing changes unnoticed;
+//! `STOCKADE_BLESS=1` writes them there instead.
 //!
 //! Controls are not run: the contract suite has shown that each attack works.
+
+mod claims;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,20 +21,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::Failure;
 use crate::case::Case;
-use crate::exec::{Invocation, run};
 use crate::flag::Flag;
 use crate::judge::{Inside, inside};
 use crate::need::{Prober, is_required_word};
 use crate::runner::Runner;
 use crate::stage::{Actor, Role, Stage, is_root};
 use crate::suite::{PTY, Traces, is_filtered_out, say};
-use crate::world::World;
 
 /// What the test program is about.
 #[derive(Debug)]
@@ -42,10 +45,22 @@ pub struct Matrix {
     pub columns: Vec<Column>,
     /// Starts what the columns need in a directory of the stage; dropping it stops that.
     pub prepare: fn(&Path) -> Prepared,
-    /// Clauses that a leak may fall under, by the first letter of the row.
-    pub clauses: &'static [(char, &'static [&'static str])],
+    /// Clauses that a leak may fall under, by how the row's name begins; the longest wins.
+    pub clauses: Clauses,
+    /// Claims of less than everything that no row shows: backend, clause, and why not.
+    pub unshown: &'static [(&'static str, &'static str, &'static str)],
     /// Where the table is.
     pub document: PathBuf,
+}
+
+/// Clauses by the beginning of a row's name.
+pub type Clauses = &'static [(&'static str, &'static [&'static str])];
+
+/// Those that a row is about.
+fn clauses_of(clauses: Clauses, row: &str) -> &'static [&'static str] {
+    let known = clauses.iter().filter(|(start, _)| row.starts_with(start));
+    let best = known.max_by_key(|(start, _)| start.len());
+    best.map_or(&[], |(_, clauses)| clauses)
 }
 
 /// One backend.
@@ -163,7 +178,13 @@ fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> 
     let conclusion = libtest_mimic::run(arguments, trials);
     let is_whole = arguments.filter.is_none() && arguments.skip.is_empty();
     let outcome = if is_whole && !conclusion.has_failed() {
-        compare(matrix, &columns, &cells)
+        let asking = claims::Asking {
+            stage: &stage,
+            runner: &runner,
+            actor: &root,
+            env: &prepared.env,
+        };
+        compare(matrix, &columns, &cells, &asking)
     } else {
         Ok(())
     };
@@ -231,7 +252,7 @@ fn record(cells: &Cells, key: (String, &'static str), cell: &'static str) {
 /// One case on one backend.
 struct Attempt {
     case: Case,
-    clauses: &'static [(char, &'static [&'static str])],
+    clauses: Clauses,
     stage: Arc<Stage>,
     runner: Arc<Runner>,
     actor: Actor,
@@ -241,7 +262,8 @@ struct Attempt {
 impl Attempt {
     fn cell(&self) -> Result<&'static str, Failure> {
         match inside(&self.case, &self.actor, &self.stage, &self.runner) {
-            Inside::Holds => Ok("holds"),
+            Inside::Holds if self.case.denies() => Ok("enforced"),
+            Inside::Holds => Ok("works"),
             Inside::Refuses(_) => Ok("refused"),
             Inside::Breaks(text) => {
                 say(&format!("{} differs: {text}", self.case.id()));
@@ -249,97 +271,80 @@ impl Attempt {
             }
             // On the ledger: nothing stops it anywhere.
             Inside::Leaks(_) if self.case.gap.is_some() => Ok("not"),
-            Inside::Leaks(text) => {
-                if self.is_admitted()? {
-                    Ok("partial")
-                } else {
-                    Err(format!("it leaks, and the report calls it full\n{text}"))
-                }
-            }
+            Inside::Leaks(text) => match self.admission()? {
+                Some(word) => Ok(word),
+                None => Err(format!("it leaks, and the report calls it full\n{text}")),
+            },
         }
     }
 
-    /// Whether the report of this policy says that a clause which the row is about does not hold
-    /// in full.
-    fn is_admitted(&self) -> Result<bool, Failure> {
-        let world = World::new(&self.stage, &self.actor, "plan")?;
-        let mut flags = self.case.flags.clone();
-        flags.extend([Flag::DryRun, Flag::Json]);
-        let mut argv = self.runner.prefix(self.case.id(), &flags, &world)?;
-        argv.push("/bin/true".to_owned());
-        let mut env = world.environment();
-        let given = self.env.iter();
-        env.extend(given.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        let invocation = Invocation {
-            argv,
-            cwd: world.project(),
-            env,
-            stdin: None,
-            capture: world.witness().join("plan"),
-            bound: Duration::from_secs(20),
+    /// What the report of this policy says about the clauses which the row is about, if it does
+    /// not say that they hold in full.
+    fn admission(&self) -> Result<Option<&'static str>, Failure> {
+        let asking = claims::Asking {
+            stage: &self.stage,
+            runner: &self.runner,
+            actor: &self.actor,
+            env: &self.env,
         };
-        let outcome = run(&invocation, &self.actor)?;
-        let plan: serde_json::Value = serde_json::from_str(&outcome.out())
-            .map_err(|error| format!("no plan: {error}: {}", outcome.err()))?;
-        let area = self.case.id().chars().next().unwrap_or(' ');
-        let about = self.clauses.iter().find(|(letter, _)| *letter == area);
-        let about = about.map_or(&[][..], |(_, clauses)| clauses);
-        let reports = plan["enforcement"].as_array().cloned().unwrap_or_default();
-        Ok(reports.iter().any(|report| {
-            let clause = report["clause"].as_str().unwrap_or_default();
-            about.contains(&clause) && report["enforcement"] != "full"
-        }))
+        let claims = asking.claims(self.case.id(), &self.case.flags)?;
+        let about = clauses_of(self.clauses, self.case.id());
+        let said = |word: &str| {
+            let mut about = about.iter();
+            about.any(|clause| claims.get(*clause).is_some_and(|claim| claim == word))
+        };
+        Ok(match (said("partial"), said("none")) {
+            (true, _) => Some("partial"),
+            (false, true) => Some("not"),
+            (false, false) => None,
+        })
     }
 }
 
-const BEGIN: &str = "<!-- table: begin -->";
-const END: &str = "<!-- table: end -->";
-
-/// The table must be the one in the document, as far as its columns could be tried here.
-fn compare(matrix: &Matrix, columns: &[&Column], cells: &Cells) -> Result<(), Failure> {
+/// The tables must be those in the document, as far as their columns could be tried here.
+fn compare(
+    matrix: &Matrix,
+    columns: &[&Column],
+    cells: &Cells,
+    asking: &claims::Asking<'_>,
+) -> Result<(), Failure> {
     let told = |error: std::io::Error| format!("{}: {error}", matrix.document.display());
     let text = fs::read_to_string(&matrix.document).map_err(told)?;
-    let (head, rest) = text.split_once(BEGIN).ok_or("no table in the document")?;
-    let (old, tail) = rest.split_once(END).ok_or("no end of the table")?;
     let cells = cells.lock().map_err(|_| "a test died")?;
+    let claimed = claims::all(columns, asking)?;
+    claims::shown(matrix, &claimed, &cells)?;
+
     let rows = (matrix.rows)();
-    let known = parse(old);
+    let rows = rows.iter().map(|case| (case.id(), case.title()));
+    let found = |row: &str, backend: &'static str| {
+        let cell = cells.get(&(row.to_owned(), backend));
+        cell.map_or_else(String::new, |cell| (*cell).to_owned())
+    };
     let mut differences = Vec::new();
-    let mut table = String::from("\n| row | case |");
-    for column in &matrix.columns {
-        let _ = write!(table, " {} |", column.backend);
-    }
-    let _ = write!(
-        table,
-        "\n|---|---|{}\n",
-        "---|".repeat(matrix.columns.len())
-    );
-    for case in &rows {
-        let _ = write!(table, "| {} | {} |", case.id(), case.title());
-        for column in &matrix.columns {
-            let key = (case.id().to_owned(), column.backend);
-            let before = known.get(&(case.id().to_owned(), column.backend.to_owned()));
-            let before = before.map_or("", String::as_str);
-            let tried = columns.iter().any(|tried| tried.backend == column.backend);
-            let now = if tried {
-                cells.get(&key).copied().unwrap_or("–")
-            } else if before.is_empty() {
-                "–"
-            } else {
-                before
-            };
-            if now != before {
-                differences.push(format!("{}/{}: {before} → {now}", column.backend, key.0));
-            }
-            let _ = write!(table, " {now} |");
-        }
-        table.push('\n');
-    }
+    let table = Table {
+        name: "table",
+        heads: "| row | case |",
+        columns,
+        all: &matrix.columns,
+    };
+    let text = table.put(&text, rows, found, &mut differences)?;
+    let clauses = claimed.keys().map(|(clause, _)| clause.as_str());
+    let clauses: std::collections::BTreeSet<&str> = clauses.collect();
+    let said = |clause: &str, backend: &'static str| {
+        let claim = claimed.get(&(clause.to_owned(), backend));
+        claim.cloned().unwrap_or_default()
+    };
+    let table = Table {
+        name: "claims",
+        heads: "| clause |",
+        ..table
+    };
+    let rows = clauses.into_iter().map(|clause| (clause, ""));
+    let text = table.put(&text, rows, said, &mut differences)?;
     if differences.is_empty() {
         return Ok(());
     }
     if std::env::var_os("STOCKADE_BLESS").is_some() {
-        let text = format!("{head}{BEGIN}\n{table}\n{END}{tail}");
         return fs::write(&matrix.document, text).map_err(told);
     }
     Err(format!(
@@ -348,8 +353,68 @@ fn compare(matrix: &Matrix, columns: &[&Column], cells: &Cells) -> Result<(), Fa
     ))
 }
 
+/// One of the document's tables, between two comments with its name.
+#[derive(Clone, Copy)]
+struct Table<'a> {
+    name: &'static str,
+    heads: &'static str,
+    /// Those that could be tried here; the others stay as they are.
+    columns: &'a [&'a Column],
+    all: &'a [Column],
+}
+
+impl Table<'_> {
+    /// The text with the table as it is now.
+    fn put<'a>(
+        &self,
+        text: &str,
+        rows: impl Iterator<Item = (&'a str, &'a str)>,
+        cell: impl Fn(&str, &'static str) -> String,
+        differences: &mut Vec<String>,
+    ) -> Result<String, Failure> {
+        let begin = format!("<!-- {}: begin -->", self.name);
+        let end = format!("<!-- {}: end -->", self.name);
+        let none = || format!("no table `{}` in the document", self.name);
+        let (head, rest) = text.split_once(&begin).ok_or_else(none)?;
+        let (old, tail) = rest.split_once(&end).ok_or_else(none)?;
+        let known = parse(old, self.all.len());
+        let mut table = format!("\n{}", self.heads);
+        for column in self.all {
+            let _ = write!(table, " {} |", column.backend);
+        }
+        let first = self.heads.matches('|').count() - 1;
+        let _ = write!(table, "\n|{}\n", "---|".repeat(first + self.all.len()));
+        for (row, title) in rows {
+            let _ = write!(table, "| {row} |");
+            if !title.is_empty() {
+                let _ = write!(table, " {title} |");
+            }
+            for column in self.all {
+                let before = known.get(&(row.to_owned(), column.backend.to_owned()));
+                let before = before.map_or("", String::as_str);
+                let tried = self
+                    .columns
+                    .iter()
+                    .any(|tried| tried.backend == column.backend);
+                let found = cell(row, column.backend);
+                let now = match (tried, found.is_empty()) {
+                    (true, false) => &found,
+                    (false, _) if !before.is_empty() => before,
+                    _ => "–",
+                };
+                if now != before {
+                    differences.push(format!("{}/{row}: {before} → {now}", column.backend));
+                }
+                let _ = write!(table, " {now} |");
+            }
+            table.push('\n');
+        }
+        Ok(format!("{head}{begin}\n{table}\n{end}{tail}"))
+    }
+}
+
 /// The cells of a table, by row and column.
-fn parse(table: &str) -> BTreeMap<(String, String), String> {
+fn parse(table: &str, count: usize) -> BTreeMap<(String, String), String> {
     let split = |line: &str| -> Vec<String> {
         let inner = line.trim().trim_matches('|');
         inner
@@ -363,7 +428,7 @@ fn parse(table: &str) -> BTreeMap<(String, String), String> {
     for line in lines {
         let row = split(line);
         // Titles may hold the separator: the columns are counted from the end.
-        let count = heads.len().saturating_sub(2);
+        let count = count.min(heads.len());
         let Some(first) = row.len().checked_sub(count) else {
             continue;
         };

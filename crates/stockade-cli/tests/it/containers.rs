@@ -17,9 +17,10 @@ use stockade_policy::host::HostPattern;
 use stockade_policy::profile::{Flags, Pin, Sources};
 use stockade_proxy::SandboxProxy;
 use stockade_test::dockerd::Dockerd;
+use stockade_test::podman::Podman;
 use tempfile::TempDir;
 
-use crate::context::{Ran, STOCKADE, run};
+use crate::context::{Context, Ran, STOCKADE, run};
 
 /// An engine, a copy of the program, and a directory where nothing may be left.
 struct Scene {
@@ -33,9 +34,7 @@ fn scene(test: &str) -> Option<Scene> {
     let engine = match Dockerd::start(dir.path()) {
         Ok(engine) => engine,
         Err(reason) => {
-            let required = std::env::var("STOCKADE_REQUIRE").unwrap_or_default();
-            assert!(!required.contains("backend:docker"), "{test}: {reason}");
-            let _ = writeln!(std::io::stderr(), "skipped: {test}: {reason}");
+            skip(test, "backend:docker", &reason);
             return None;
         }
     };
@@ -228,6 +227,75 @@ fn listed_hosts_are_reached_from_an_image() {
     assert_eq!(of("a.test", false), 0, "{records:#?}");
     assert!(of("b.test", false) >= 4, "{records:#?}");
     assert!(sandbox.take_network_records().is_empty());
+}
+
+/// The same requests, to Podman: it takes some of them otherwise.
+#[test]
+fn podman_is_as_good_as_docker() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let podman = match Podman::start(dir.path()) {
+        Ok(podman) => podman,
+        Err(reason) => return skip("podman_is_as_good_as_docker", "backend:podman", &reason),
+    };
+    let mut context = Context::new();
+    let host = format!("unix://{}", podman.socket().display());
+    context.set("CONTAINER_HOST", host);
+    context.file(".git/hooks/x", "");
+    let script = "grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status; echo x > f; touch /x /etc/x; \
+                  echo x > .git/hooks/pre-commit; mount -t tmpfs x /tmp; ls /run; exit 3";
+    let args = ["run", "-q", "--backend", "docker", "--", "sh", "-c", script];
+    let ran = context.stockade(args).ends_with(3);
+    for seen in ["CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"] {
+        assert!(ran.stdout.contains(seen), "{ran:#?}");
+    }
+    assert!(!ran.stdout.contains(".sock"), "{ran:#?}");
+    for refused in ["'/x'", "'/etc/x'", "pre-commit", "mount"] {
+        assert!(ran.stderr.contains(refused), "{ran:#?}");
+    }
+    assert!(context.project().join("f").exists());
+    assert!(!context.project().join(".git/hooks/pre-commit").exists());
+
+    let port = web();
+    let (allow, web) = (format!("a.test:{port}"), format!("WEB={port}"));
+    let mut args = vec![
+        "run",
+        "-q",
+        "--backend",
+        "docker",
+        "--resolve",
+        "a.test=127.0.0.1",
+    ];
+    args.extend([
+        "--allow", &allow, "--env", &web, "--", "python3", "-c", CLIENT,
+    ]);
+    let ran = context.stockade(args).ends_with(0);
+    assert_eq!(ran.stdout, SEEN, "{ran:#?}");
+
+    // Images, a container that stays, and another in its place.
+    let engine = Engine::at(&podman.socket()).unwrap();
+    let image = "stockade/host:podman";
+    Images::new(&engine).from_host(&[], image).unwrap();
+    let known = Images::new(&engine).list().unwrap();
+    assert!(known.iter().any(|one| one.name == image), "{known:?}");
+    let mut sandbox = ContainerSandbox::new(engine, context.project(), image);
+    sandbox.start().unwrap();
+    let output = sandbox.exec("cat f; exit 7", None).unwrap();
+    assert_eq!((output.code, output.stdout.as_slice()), (7, &b"x\n"[..]));
+    let next = sandbox.build_from_dockerfile(&format!("FROM {image}\nENV STAGE=two\n"));
+    assert_eq!(sandbox.image(), next.unwrap());
+    sandbox.hot_swap().unwrap();
+    let late = sandbox.exec("sleep 30", Some(Duration::from_millis(200)));
+    assert!(late.unwrap().timed_out);
+    let output = sandbox.exec("echo $STAGE", None).unwrap();
+    assert_eq!(output.stdout, b"two\n");
+    sandbox.stop().unwrap();
+    assert!(!sandbox.running().unwrap());
+}
+
+fn skip(test: &str, need: &str, reason: &str) {
+    let required = std::env::var("STOCKADE_REQUIRE").unwrap_or_default();
+    assert!(!required.contains(need), "{test}: {reason}");
+    let _ = writeln!(std::io::stderr(), "skipped: {test}: {reason}");
 }
 
 /// The network of a profile that lists this.
