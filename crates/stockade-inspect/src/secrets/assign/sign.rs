@@ -16,6 +16,8 @@ pub(super) enum Sign {
     Equals,
     /// A comma, a blank or a word: `set("password", "x")`, `password x`, `password is "x"`.
     Loose,
+    /// `(`: a string as the only argument of a call.
+    Call,
     /// `>` of an XML element or attribute.
     Tag,
 }
@@ -44,6 +46,10 @@ pub(super) fn operator(
         |b| matches!(b, b'"' | b'\'' | b'`' | b']' | b')' | b'\\'),
         4,
     );
+    // `char token[] = "…"`
+    if text.get(at..).is_some_and(|rest| rest.starts_with(b"[]")) {
+        at += 2;
+    }
     let blank = skip(&mut at, |b| matches!(b, b' ' | b'\t'), 24);
     let sign = match text.get(at..)? {
         [b':' | b'!' | b'?' | b'+' | b'.', b'=', ..] | [b'=', b'>' | b'=', ..] => {
@@ -97,6 +103,15 @@ pub(super) fn operator(
             at += 1;
             Sign::Tag
         }
+        // `<string name="secret">value`
+        [b'>', ..] if closed == 1 && blank == 0 && names_element(text, start) => {
+            at += 1;
+            Sign::Tag
+        }
+        [b'(', b'"' | b'\'', ..] if closed == 0 && blank == 0 => {
+            at += 1;
+            Sign::Call
+        }
         [b'i', b's', b' ', ..] if blank > 0 => {
             at += 3;
             Sign::Loose
@@ -135,6 +150,14 @@ fn opens_tag(text: &[u8], start: usize) -> bool {
         [.., last] => matches!(last, b':' | b'=' | b' '),
         [] => false,
     }
+}
+
+/// True after `name="` or `key="`: the attribute that says what an element holds.
+fn names_element(text: &[u8], start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    [&b"name=\""[..], b"key=\"", b"id=\""]
+        .iter()
+        .any(|attribute| before.ends_with(attribute))
 }
 
 /// YAML, JSON and XML may put the value on the next line: quoted, in a block (`>-`), or alone in
@@ -242,7 +265,10 @@ fn paired_value(rest: &[u8]) -> Option<usize> {
 
 /// True after a command that gives a variable its value without a sign: `ENV NAME value`.
 fn is_setter(text: &[u8], start: usize) -> bool {
-    const SETTERS: [&[u8]; 6] = [
+    const SETTERS: [&[u8]; 9] = [
+        b"configure set ",
+        b"config set ",
+        b"secret set ",
         b"ENV ",
         b"ARG ",
         b"setx ",
