@@ -118,13 +118,7 @@ pub(super) fn operator(
         }
         // "the password for user 'x' is 'y'"
         [b'f', b'o', b'r', b' ', ..] | [b'o', b'f', b' ', ..] if blank > 0 => {
-            let rest = text.get(at..(at + 60).min(text.len()))?;
-            let rest = rest.split(|byte| *byte == b'\n').next()?;
-            let after = [&b" is '"[..], b" is \"", b": "].iter().find_map(|is| {
-                let found = memchr::memmem::find(rest, is)?;
-                Some(found + is.len() - usize::from(is.len() > 2))
-            })?;
-            at += after;
+            at += said_later(text, at)?;
             Sign::Loose
         }
         _ if blank > 0 && closed == 0 && (flag || matches!(text.get(at), Some(b'"' | b'\''))) => {
@@ -138,6 +132,16 @@ pub(super) fn operator(
         at = next_line(text, at, sign).unwrap_or(at);
     }
     Some((at, sign))
+}
+
+/// How far on the value is told: "for user 'x' is 'y'".
+fn said_later(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..(at + 60).min(text.len()))?;
+    let rest = rest.split(|byte| *byte == b'\n').next()?;
+    [&b" is '"[..], b" is \"", b": "].iter().find_map(|is| {
+        let found = memchr::memmem::find(rest, is)?;
+        Some(found + is.len() - usize::from(is.len() > 2))
+    })
 }
 
 /// True for `<name`, but not for `I<name` of Perl's manuals or `List<name` of a program.

@@ -153,7 +153,7 @@ pub(super) fn veiled(text: &[u8], at: usize) -> Option<Match> {
     let length = Alphabet::Hex.run(rest(text, start), 64);
     let value = text.get(start..start + length)?;
     let salted = value.iter().take(2).all(u8::is_ascii_digit);
-    (length >= 8 && length % 2 == 0 && salted && !is_filler(value)).then(|| {
+    (length >= 8 && length.is_multiple_of(2) && salted && !is_filler(value)).then(|| {
         Match::new(
             ("secret.password", "veiled password"),
             start..start + length,
