@@ -48,3 +48,21 @@ fn ordinary_commands_are_quiet() {
         true,
     ));
 }
+
+#[test]
+fn secrets_are_found() {
+    assert_none(&wrong(
+        include_str!("samples/secrets-found.txt"),
+        Kinds::SECRETS,
+        false,
+    ));
+}
+
+#[test]
+fn what_only_looks_like_a_secret_is_quiet() {
+    assert_none(&wrong(
+        include_str!("samples/secrets-quiet.txt"),
+        Kinds::SECRETS,
+        true,
+    ));
+}

@@ -191,7 +191,9 @@ impl Context<'_> {
         if value.len() < 4
             || !(random || phrase || self.promise == Promise::Password)
             || self.repeats_name(value)
-            || (self.sign == Sign::Loose && self.name.to_ascii_lowercase().ends_with(b"pass"))
+            || (self.sign == Sign::Loose
+                && !self.name.starts_with(b"-")
+                && self.name.to_ascii_lowercase().ends_with(b"pass"))
             || is_reference(value)
             || is_example(value)
             || (is_filler(value) && !self.is_sequence(value))
@@ -204,6 +206,9 @@ impl Context<'_> {
         }
         if random {
             return self.judge_random(value);
+        }
+        if self.sign == Sign::Call {
+            return None;
         }
         if phrase {
             return Some(0.5);

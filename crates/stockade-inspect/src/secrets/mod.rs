@@ -24,7 +24,7 @@ use crate::redact;
 use crate::trigger::Triggers;
 
 /// Words inside names that promise a secret.
-const KEYWORDS: [&str; 12] = [
+const KEYWORDS: [&str; 17] = [
     "passw",
     "passphrase",
     "pass",
@@ -37,6 +37,11 @@ const KEYWORDS: [&str; 12] = [
     "login",
     "_pat",
     "crumb",
+    "psk",
+    "auth[",
+    "auth =",
+    "auth=",
+    "auth: ",
 ];
 
 const LITERALS: [&str; tokens::COUNT + CUSTOM.len() + KEYWORDS.len()] = {

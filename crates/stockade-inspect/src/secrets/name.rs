@@ -54,6 +54,7 @@ fn is_variant(part: &str) -> bool {
                 | "local"
                 | "json"
                 | "secondary"
+                | "base"
         )
 }
 
@@ -61,7 +62,24 @@ fn part_promise(part: &str, before: Option<&str>) -> Option<Promise> {
     if PASSWORDS.iter().any(|word| part.ends_with(word))
         || matches!(
             part,
-            "pass" | "pwd" | "pw" | "passcode" | "userpass" | "dbpass"
+            "pass"
+                | "pwd"
+                | "pw"
+                | "passcode"
+                | "psk"
+                | "userpass"
+                | "dbpass"
+                | "storepass"
+                | "keypass"
+                | "srcstorepass"
+                | "deststorepass"
+                | "rootpass"
+                | "adminpass"
+                | "ftppass"
+                | "smtppass"
+                | "mailpass"
+                | "wifipass"
+                | "loginpass"
         )
     {
         return Some(Promise::Password);

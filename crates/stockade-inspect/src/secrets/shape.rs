@@ -182,6 +182,8 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         || (value.starts_with(b"%") && value.ends_with(b"%"))
         || (value.starts_with(b"__") && value.ends_with(b"__"))
         || (value.starts_with(b"[") && value.ends_with(b"]"))
+        // A tag of YAML: `!vault`, `!Ref`, `!ENV`.
+        || matches!(value, [b'!', name @ ..] if name.len() >= 3 && name.iter().all(u8::is_ascii_alphabetic))
 }
 
 /// True for `{name}`: a template, but not a brace here and there among random signs.

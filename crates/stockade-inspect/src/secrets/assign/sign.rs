@@ -16,6 +16,8 @@ pub(super) enum Sign {
     Equals,
     /// A comma, a blank or a word: `set("password", "x")`, `password x`, `password is "x"`.
     Loose,
+    /// `(`: a string as the only argument of a call.
+    Call,
     /// `>` of an XML element or attribute.
     Tag,
 }
@@ -44,6 +46,10 @@ pub(super) fn operator(
         |b| matches!(b, b'"' | b'\'' | b'`' | b']' | b')' | b'\\'),
         4,
     );
+    // `char token[] = "…"`
+    if text.get(at..).is_some_and(|rest| rest.starts_with(b"[]")) {
+        at += 2;
+    }
     let blank = skip(&mut at, |b| matches!(b, b' ' | b'\t'), 24);
     let sign = match text.get(at..)? {
         [b':' | b'!' | b'?' | b'+' | b'.', b'=', ..] | [b'=', b'>' | b'=', ..] => {
@@ -97,19 +103,22 @@ pub(super) fn operator(
             at += 1;
             Sign::Tag
         }
+        // `<string name="secret">value`
+        [b'>', ..] if closed == 1 && blank == 0 && names_element(text, start) => {
+            at += 1;
+            Sign::Tag
+        }
+        [b'(', b'"' | b'\'', ..] if closed == 0 && blank == 0 => {
+            at += 1;
+            Sign::Call
+        }
         [b'i', b's', b' ', ..] if blank > 0 => {
             at += 3;
             Sign::Loose
         }
         // "the password for user 'x' is 'y'"
         [b'f', b'o', b'r', b' ', ..] | [b'o', b'f', b' ', ..] if blank > 0 => {
-            let rest = text.get(at..(at + 60).min(text.len()))?;
-            let rest = rest.split(|byte| *byte == b'\n').next()?;
-            let after = [&b" is '"[..], b" is \"", b": "].iter().find_map(|is| {
-                let found = memchr::memmem::find(rest, is)?;
-                Some(found + is.len() - usize::from(is.len() > 2))
-            })?;
-            at += after;
+            at += said_later(text, at)?;
             Sign::Loose
         }
         _ if blank > 0 && closed == 0 && (flag || matches!(text.get(at), Some(b'"' | b'\''))) => {
@@ -125,6 +134,16 @@ pub(super) fn operator(
     Some((at, sign))
 }
 
+/// How far on the value is told: "for user 'x' is 'y'".
+fn said_later(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..(at + 60).min(text.len()))?;
+    let rest = rest.split(|byte| *byte == b'\n').next()?;
+    [&b" is '"[..], b" is \"", b": "].iter().find_map(|is| {
+        let found = memchr::memmem::find(rest, is)?;
+        Some(found + is.len() - usize::from(is.len() > 2))
+    })
+}
+
 /// True for `<name`, but not for `I<name` of Perl's manuals or `List<name` of a program.
 fn opens_tag(text: &[u8], start: usize) -> bool {
     let before = text.get(..start).unwrap_or_default();
@@ -135,6 +154,14 @@ fn opens_tag(text: &[u8], start: usize) -> bool {
         [.., last] => matches!(last, b':' | b'=' | b' '),
         [] => false,
     }
+}
+
+/// True after `name="` or `key="`: the attribute that says what an element holds.
+fn names_element(text: &[u8], start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    [&b"name=\""[..], b"key=\"", b"id=\""]
+        .iter()
+        .any(|attribute| before.ends_with(attribute))
 }
 
 /// YAML, JSON and XML may put the value on the next line: quoted, in a block (`>-`), or alone in
@@ -242,7 +269,10 @@ fn paired_value(rest: &[u8]) -> Option<usize> {
 
 /// True after a command that gives a variable its value without a sign: `ENV NAME value`.
 fn is_setter(text: &[u8], start: usize) -> bool {
-    const SETTERS: [&[u8]; 6] = [
+    const SETTERS: [&[u8]; 9] = [
+        b"configure set ",
+        b"config set ",
+        b"secret set ",
         b"ENV ",
         b"ARG ",
         b"setx ",

@@ -1275,4 +1275,83 @@ pub(in crate::secrets) const TOKENS: &[Token] = &[
         (32, 32),
     )
     .level(High),
+    token(
+        "EAAB",
+        "secret.facebook",
+        "Facebook token",
+        Alnum,
+        (80, 300),
+    )
+    .random(),
+    token(
+        "EAAD",
+        "secret.facebook",
+        "Facebook token",
+        Alnum,
+        (80, 300),
+    )
+    .random(),
+    token(
+        "EAAG",
+        "secret.facebook",
+        "Facebook token",
+        Alnum,
+        (80, 300),
+    )
+    .random(),
+    token(
+        "EAAI",
+        "secret.facebook",
+        "Facebook token",
+        Alnum,
+        (80, 300),
+    )
+    .random(),
+    token(
+        "EAAJ",
+        "secret.facebook",
+        "Facebook token",
+        Alnum,
+        (80, 300),
+    )
+    .random(),
+    token(
+        "EAAM",
+        "secret.facebook",
+        "Facebook token",
+        Alnum,
+        (80, 300),
+    )
+    .random(),
+    token(
+        "BBDC-",
+        "secret.bitbucket",
+        "Bitbucket token",
+        Base64Url,
+        (40, 60),
+    )
+    .random(),
+    token(
+        "mfa.",
+        "secret.discord",
+        "Discord token",
+        Base64Url,
+        (80, 100),
+    )
+    .random(),
+    token(
+        "sec-c-",
+        "secret.pubnub",
+        "PubNub secret key",
+        Base64,
+        (40, 64),
+    )
+    .random(),
+    token(
+        "eyJ0eXAiOiAiVENWMiJ9.",
+        "secret.teamcity",
+        "TeamCity token",
+        Dotted,
+        (60, 120),
+    ),
 ];
