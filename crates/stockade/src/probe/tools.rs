@@ -19,6 +19,8 @@ pub(super) fn bwrap(given: Option<&Path>) -> Tool {
         "--version",
         &[
             "--unshare-all",
+            // As the backend has it: by itself bwrap does without where root may do the rest.
+            "--unshare-user",
             "--ro-bind",
             "/",
             "/",
