@@ -321,13 +321,16 @@ fn opened() -> Vec<Case> {
     vec![
         trusting(read_only("W34g", "methods that change something, in TLS"))
             .needs(Need::Tool("node"))
+            .needs(Need::Tool("wget"))
             .sh(format!(
                 "{TRUST}a=https://a.test:@HTTPS@
                  curl -sS -d x $a/connect; curl -sS --noproxy '*' -d x $a/free; curl -sS --proxy $ALL_PROXY -d x $a/socks
                  python3 -c 'import sys, urllib.request as u; u.urlopen(sys.argv[1] + \"/python\", b\"x\")' $a
                  fetch() {{ node -e 'fetch(process.argv[1], {{method: process.argv[2]}}).then(r => r.text()).then(t => process.stdout.write(t), e => console.log(e.cause))' $1 $2; }}
                  fetch $a/node POST
-                 curl -sS $a/ok && curl -sS --noproxy '*' $a/ok && curl -sS --proxy $ALL_PROXY $a/ok && fetch $a/ok GET \
+                 test -e /dev/stockade || ca=--ca-certificate=@W@/ca.pem
+                 wget -q -O- $ca --post-data x $a/wget
+                 curl -sS $a/ok && curl -sS --noproxy '*' $a/ok && curl -sS --proxy $ALL_PROXY $a/ok && fetch $a/ok GET && wget -q -O- $ca $a/ok \
                  && python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1] + \"/ok\").read().decode(), end=\"\")' $a"
             ))
             .flag(Flag::Report(report::FILE.into()))
@@ -336,7 +339,8 @@ fn opened() -> Vec<Case> {
             .leak(heard("POST /socks"))
             .leak(heard("POST /python"))
             .leak(heard("POST /node"))
-            .works(prints("hello GET 0\nhello GET 0\nhello GET 0\nhello GET 0\nhello GET 0"))
+            .leak(heard("POST /wget"))
+            .works(prints("hello GET 0\nhello GET 0\nhello GET 0\nhello GET 0\nhello GET 0\nhello GET 0"))
             .boxed(prints("a.test:@HTTPS@ is blocked: the method `POST`"))
             .boxed(reported("a refused method in TLS", |record| {
                 record["protocol"] == "https" && record["allowed"] == false && record["grant"] == "--net-methods any"
