@@ -35,7 +35,7 @@ pub struct LinuxPlan {
     pub root: Root,
     /// What lies where in the sandbox's file-system view; parents before children.
     pub mounts: Vec<Mount>,
-    /// Files that only this sandbox has, which can't be changed there; on file systems of its own.
+    /// Files that only this sandbox has, which can't be changed there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<PlacedFile>,
     /// Limits of single processes.
@@ -123,11 +123,11 @@ pub struct Mount {
     pub view: View,
 }
 
-/// A file that only this sandbox has.
+/// A file that only this sandbox has, over what the host has there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlacedFile {
-    /// Where.
-    pub path: AbsPath,
+    /// Where; what does not exist on the host must be on a file system of the sandbox's own.
+    pub paths: Vec<AbsPath>,
     /// What is in it.
     pub content: String,
 }

@@ -20,10 +20,10 @@ pub use command::{
     CancellationToken, CommandSpec, ExecEnv, ExecExpiration, SandboxTransformError, SandboxType,
 };
 pub use env::{
-    CERTIFICATE_VARIABLES, Env, EnvError, EnvNote, EnvReason, EnvRequest, FILTERED_ENV_VARS,
-    PRESERVED_ENV_VARS, STOCKADE_SANDBOX_ACTIVE, STOCKADE_SANDBOX_NETWORK_DISABLED,
-    STOCKADE_SANDBOX_TYPE, STOCKADE_SANDBOX_WRITABLE_ROOTS, SanitizedEnv, build_sanitized_env,
-    filter_sensitive_env, should_filter_env_var,
+    CERTIFICATE_FILES, CERTIFICATE_VARIABLES, Env, EnvError, EnvNote, EnvReason, EnvRequest,
+    FILTERED_ENV_VARS, PRESERVED_ENV_VARS, STOCKADE_SANDBOX_ACTIVE,
+    STOCKADE_SANDBOX_NETWORK_DISABLED, STOCKADE_SANDBOX_TYPE, STOCKADE_SANDBOX_WRITABLE_ROOTS,
+    SanitizedEnv, build_sanitized_env, filter_sensitive_env, should_filter_env_var,
 };
 pub use model::{
     AdditionalPermissions, Approval, ApprovalError, ApprovalScope, Approver, BLOCKED_SYSCALLS,

@@ -321,13 +321,16 @@ fn opened() -> Vec<Case> {
     vec![
         trusting(read_only("W34g", "methods that change something, in TLS"))
             .needs(Need::Tool("node"))
+            .needs(Need::Tool("wget"))
             .sh(format!(
                 "{TRUST}a=https://a.test:@HTTPS@
                  curl -sS -d x $a/connect; curl -sS --noproxy '*' -d x $a/free; curl -sS --proxy $ALL_PROXY -d x $a/socks
                  python3 -c 'import sys, urllib.request as u; u.urlopen(sys.argv[1] + \"/python\", b\"x\")' $a
                  fetch() {{ node -e 'fetch(process.argv[1], {{method: process.argv[2]}}).then(r => r.text()).then(t => process.stdout.write(t), e => console.log(e.cause))' $1 $2; }}
                  fetch $a/node POST
-                 curl -sS $a/ok && curl -sS --noproxy '*' $a/ok && curl -sS --proxy $ALL_PROXY $a/ok && fetch $a/ok GET \
+                 test -e /dev/stockade || ca=--ca-certificate=@W@/ca.pem
+                 wget -q -O- $ca --post-data x $a/wget
+                 curl -sS $a/ok && curl -sS --noproxy '*' $a/ok && curl -sS --proxy $ALL_PROXY $a/ok && fetch $a/ok GET && wget -q -O- $ca $a/ok \
                  && python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1] + \"/ok\").read().decode(), end=\"\")' $a"
             ))
             .flag(Flag::Report(report::FILE.into()))
@@ -336,7 +339,8 @@ fn opened() -> Vec<Case> {
             .leak(heard("POST /socks"))
             .leak(heard("POST /python"))
             .leak(heard("POST /node"))
-            .works(prints("hello GET 0\nhello GET 0\nhello GET 0\nhello GET 0\nhello GET 0"))
+            .leak(heard("POST /wget"))
+            .works(prints("hello GET 0\nhello GET 0\nhello GET 0\nhello GET 0\nhello GET 0\nhello GET 0"))
             .boxed(prints("a.test:@HTTPS@ is blocked: the method `POST`"))
             .boxed(reported("a refused method in TLS", |record| {
                 record["protocol"] == "https" && record["allowed"] == false && record["grant"] == "--net-methods any"
@@ -375,6 +379,26 @@ print(talk(b'GET /good HTTP/1.1\\r\\nHost: a.test:@HTTPS@\\r\\n\\r\\n', ['h2', '
             .sh("echo \"${SSL_CERT_FILE:-none}\"; ls /dev/stockade 2> /dev/null || echo nothing
                  echo | openssl s_client -connect a.test:@HTTPS@ -servername a.test 2> /dev/null | grep -o 'issuer=.*'")
             .boxed(stdout_is("none\nnothing\nissuer=CN = authority of the suite")),
+        trusting(on_stage(allowed("W34l", "the same from the proxy by itself")))
+            .env(TOKEN.0, TOKEN.1)
+            .side(HostSide::FreePort)
+            .control(Control::Absent("the proxy is the control of nobody"))
+            .cli_only("a launcher of its own")
+            .launcher(
+                "stockade=$(echo \"@RUN@\" | cut -d\"'\" -f2); echo @MARK@
+                 $stockade proxy --listen 127.0.0.1:@FREE@ --allow a.test:@HTTP@ --allow a.test:@HTTPS@ --resolve a.test=127.0.0.1 --net-methods read-only \
+                 --mask TOKEN=a.test --trust-file @W@/trust.pem --log @W@/proxy.log > @W@/said & pid=$!
+                 for i in $(seq 100); do grep -q ^https_proxy @W@/said && break; sleep 0.05; done
+                 export $(grep -E '^(TOKEN|http_proxy|https_proxy|CURL_CA_BUNDLE)=' @W@/said)
+                 curl -sS -H \"X-Token: $TOKEN\" https://a.test:@HTTPS@/tls; curl -sS -H \"X-Token: $TOKEN\" http://a.test:@HTTP@/plain
+                 for u in https://a.test:@HTTPS@ http://a.test:@HTTP@; do curl -sS -o /dev/null -w '%{http_code}\\n' -X DELETE $u/changed; done
+                 kill $pid; wait $pid 2> /dev/null; true",
+            )
+            .boxed(prints("hello GET 0\nhello GET 0\n403\n403"))
+            .boxed(heard("header /tls X-Token: real-@SECRET@-value"))
+            .boxed(heard("header /plain X-Token: real-@SECRET@-value"))
+            .boxed(not(heard("/changed")))
+            .boxed(not(host("grep -q @SECRET@ @W@/said @W@/proxy.log @W@/trust.pem"))),
         trusting(masked("W35j", "a token in TLS, and a host that it is not for"))
             .needs(Need::Tool("node"))
             .needs(Need::Tool("git"))

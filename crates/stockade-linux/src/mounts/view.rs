@@ -91,21 +91,22 @@ impl Tree {
     /// Makes a file that is the sandbox's own; a mount of itself, so that nobody inside can write
     /// or replace it.
     pub(super) fn put(&mut self, file: &PlacedFile) -> Result<(), Failure> {
-        let path = file.path.as_path();
         let stage = Stage::TemporaryMount;
         let name = format!("file-{}", self.placed);
         self.placed += 1;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let made = rustix::fs::openat(&self.staging, &name, flags, Mode::from(0o444));
-        let mut written = std::fs::File::from(made.at_path(stage, path)?);
-        let written = written.write_all(file.content.as_bytes());
+        let written = std::fs::File::from(made.at(stage)?).write_all(file.content.as_bytes());
         written
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-            .at_path(stage, path)?;
-        let clone = clone_tree(self.staging.as_fd(), Path::new(&name), Stage::CloneSource)?;
-        lock(clone.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
-        let place = self.place(path, Kind::File)?;
-        attach(clone.as_fd(), place.as_fd(), "", Stage::AttachMount)
+            .at(stage)?;
+        for path in &file.paths {
+            let clone = clone_tree(self.staging.as_fd(), Path::new(&name), Stage::CloneSource)?;
+            lock(clone.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
+            let place = self.place(path.as_path(), Kind::File)?;
+            attach(clone.as_fd(), place.as_fd(), "", Stage::AttachMount)?;
+        }
+        Ok(())
     }
 
     /// Puts something over `path` that can be neither read nor entered.

@@ -232,6 +232,15 @@ pub(super) const HOOK_PREFIXES: &[&str] = &[
 /// Beginnings of names that belong to a cloud's credentials.
 pub(super) const SECRET_PREFIXES: &[&str] = &["AWS_", "AZURE_", "GOOGLE_", "GCP_", "CLOUDSDK_"];
 
+/// Where systems keep the certificates that they trust, in one file: Debian, Fedora, openSUSE, Alpine
+/// and the BSDs.
+pub const CERTIFICATE_FILES: &[&str] = &[
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
 /// What programs read to find the certificates that they trust: OpenSSL, Go and Rust; curl; Python's
 /// requests and pip; node; git; cargo; the clouds' tools; deno; gRPC.
 pub const CERTIFICATE_VARIABLES: &[&str] = &[

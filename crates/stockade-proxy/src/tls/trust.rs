@@ -8,17 +8,10 @@ use std::path::{Path, PathBuf};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use stockade_policy::CERTIFICATE_FILES;
 
 /// The variable that names another file, as OpenSSL has it.
 const VARIABLE: &str = "SSL_CERT_FILE";
-
-/// Where distributions keep theirs: Debian, Fedora, openSUSE, Alpine and the BSDs.
-const PLACES: &[&str] = &[
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-];
 
 /// What this machine trusts, as it is written.
 #[derive(Debug)]
@@ -39,7 +32,7 @@ impl HostTrust {
                 io::Error::new(error.kind(), format!("{VARIABLE} `{place}`: {error}"))
             });
         }
-        let mut known = PLACES.iter().map(Path::new);
+        let mut known = CERTIFICATE_FILES.iter().map(Path::new);
         Ok(known
             .find_map(|place| Self::from_file(place).ok())
             .unwrap_or(Self {

@@ -8,6 +8,7 @@ mod bad_input;
 mod decisions;
 mod host;
 mod http;
+mod requests;
 mod tunnels;
 mod upstream;
 

@@ -9,6 +9,7 @@ mod unshared;
 
 use stockade_linux::plan::{self, Command, LinuxPlan, Text};
 use stockade_linux::seccomp::{Arch, Mediation, ProfileKind, ProfileOptions};
+use stockade_policy::CERTIFICATE_FILES;
 use stockade_policy::profile::{Backend, Clause, Level, Profile, SeccompMode};
 use stockade_rules::{AbsPath, Access, Kind, Pattern, RuleSet};
 
@@ -77,7 +78,7 @@ pub(crate) fn lower(
     enforcement.push(limits_report);
     enforcement.sort_by_key(|report| report.clause);
 
-    let files = trust_files(&network);
+    let files = trust_files(profile, host, &network);
     let linux = LinuxPlan {
         command: Command {
             argv: spec.argv.iter().map(text).collect::<Result<_, _>>()?,
@@ -133,16 +134,33 @@ pub(crate) fn lower(
     })
 }
 
-/// Where the certificates go that are made for the run, if there are any.
-fn trust_files(network: &Network) -> Vec<plan::PlacedFile> {
-    let path = AbsPath::new(TRUST_FILE).ok();
-    path.filter(|_| network.opens_tls())
-        .map(|path| plan::PlacedFile {
-            path,
-            content: String::new(),
-        })
-        .into_iter()
-        .collect()
+/// Where the certificates go that are made for the run, if there are any: to a place of their own
+/// and, for programs that read no variable, over the host's.
+fn trust_files(profile: &Profile, host: &Host, network: &Network) -> Vec<plan::PlacedFile> {
+    if !network.opens_tls() {
+        return Vec::new();
+    }
+    let known =
+        CERTIFICATE_FILES
+            .iter()
+            .filter_map(|path| match host.find(&AbsPath::new(*path).ok()?) {
+                Found::Present {
+                    real,
+                    kind: host::Kind::File,
+                    ..
+                } => Some(real),
+                _ => None,
+            });
+    let mut paths: Vec<AbsPath> = known
+        .filter(|path| profile.rules.decide(Kind::Read, path.as_path()).allowed)
+        .chain(AbsPath::new(TRUST_FILE).ok())
+        .collect();
+    paths.sort();
+    paths.dedup();
+    vec![plan::PlacedFile {
+        paths,
+        content: String::new(),
+    }]
 }
 
 fn native(
