@@ -305,7 +305,7 @@ impl WorkspaceManager {
         let session = self.store.enter()?;
         let place = Place::find(&session, name)?;
         if Overlay::exists(&place) {
-            overlay::discard(place)
+            overlay::discard(&place)
         } else {
             Err(Error::NoOverlay(name.clone()))
         }

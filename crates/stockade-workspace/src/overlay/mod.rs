@@ -234,12 +234,12 @@ fn read_index(place: &Place) -> Result<Index, Error> {
 }
 
 /// Discards the overlay of a workspace, also if it is damaged.
-pub(crate) fn discard(place: Place) -> Result<(), Error> {
+pub(crate) fn discard(place: &Place) -> Result<(), Error> {
     match Overlay::open(place.clone(), PathBuf::new()) {
         Ok(overlay) => overlay.discard(),
         Err(Error::Damaged { .. }) => {
-            let _lock = lock(&place)?;
-            remove(&place)
+            let _lock = lock(place)?;
+            remove(place)
         }
         Err(error) => Err(error),
     }
