@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::id::ObjectId;
 use crate::mark::mark;
+use crate::overlay;
 use crate::pack::Pack;
 use crate::progress::Progress;
 use crate::store::{Session, Store};
@@ -96,8 +97,10 @@ fn check_workspace(
 ) {
     report.workspaces += 1;
     report.interrupted += u64::from(place.journal().exists());
-    if let Err(error) = place.state() {
-        report.problems.push(tell(&error));
+    for checked in [place.state().map(drop), overlay::check(place)] {
+        if let Err(error) = checked {
+            report.problems.push(tell(&error));
+        }
     }
     let paths = match place.record_files() {
         Ok(paths) => paths,

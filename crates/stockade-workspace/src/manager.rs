@@ -269,6 +269,8 @@ impl WorkspaceManager {
             place => place?,
         };
         let dir = place.state()?.dir;
+        // Before the run rather than after it.
+        overlay::check(&place)?;
         Overlay::open(place, dir)
     }
 
@@ -292,6 +294,21 @@ impl WorkspaceManager {
         }
         let dir = place.state()?.dir;
         Overlay::open(place, dir).map(Some)
+    }
+
+    /// Forgets what runs changed over a workspace's directory, also if the store's files about it
+    /// are damaged.
+    ///
+    /// # Errors
+    /// If there is no such workspace or overlay, or a run uses it.
+    pub fn discard_overlay(&self, name: &WorkspaceName) -> Result<(), Error> {
+        let session = self.store.enter()?;
+        let place = Place::find(&session, name)?;
+        if Overlay::exists(&place) {
+            overlay::discard(&place)
+        } else {
+            Err(Error::NoOverlay(name.clone()))
+        }
     }
 
     /// What an overlay changed.

@@ -234,3 +234,30 @@ fn a_commit_of_a_path_without_a_change_is_refused() {
     context.stockade(["ws", "commit", "o", "two"]).ends_with(0);
     assert!(context.project().join("two").exists());
 }
+
+#[test]
+fn a_damaged_overlay_is_told_and_can_be_discarded() {
+    if !has_overlay("a_damaged_overlay_is_told_and_can_be_discarded") {
+        return;
+    }
+    let context = context();
+    for file in ["index.json", "base", "commit.json"] {
+        sh(&context, &["--overlay=o"], "echo x > new").ends_with(0);
+        context.stockade(["ws", "fsck"]).ends_with(0);
+        let path = context.home().join("store/workspaces/o/overlay").join(file);
+        fs::write(path, "\u{1f}").unwrap();
+        let told = context.stockade(["ws", "fsck"]).ends_with(1);
+        assert!(told.stdout.contains(file), "{told:#?}");
+        for line in [
+            &["ws", "commit", "o"][..],
+            &["run", "--overlay=o", "--", "true"],
+        ] {
+            let ran = context.stockade(line);
+            assert_ne!(ran.code, 0, "{ran:#?}");
+            assert!(ran.stderr.contains("is damaged"), "{ran:#?}");
+        }
+        context.stockade(["ws", "discard", "o"]).ends_with(0);
+        context.stockade(["ws", "fsck"]).ends_with(0);
+    }
+    assert!(!context.project().join("new").exists());
+}

@@ -144,7 +144,7 @@ impl Overlay {
                 })
                 .collect(),
         };
-        let journal_file = directory(&self.place).join("commit.json");
+        let journal_file = directory(&self.place).join(JOURNAL);
         write_json(&journal_file, &journal)?;
         for (pair, staged) in pairs.iter().zip(&journal.stages) {
             pair.apply(&staged.name, &mut report)?;
@@ -164,9 +164,27 @@ impl Overlay {
 
 /// Removes what a commit that was interrupted had prepared.
 pub(super) fn recover(overlay: &Overlay) -> Result<(), Error> {
-    let path = directory(&overlay.place).join("commit.json");
-    if !path.exists() {
+    let directory = directory(&overlay.place);
+    let Some(journal) = read_journal(&directory)? else {
         return Ok(());
+    };
+    for staged in &journal.stages {
+        files::remove_tree(&staged.root.join(&staged.name))?;
+    }
+    files::remove_file(&directory.join(JOURNAL))
+}
+
+/// Whether the journal of a commit makes sense, if there is one.
+pub(super) fn check(directory: &Path) -> Result<(), Error> {
+    read_journal(directory).map(drop)
+}
+
+const JOURNAL: &str = "commit.json";
+
+fn read_journal(directory: &Path) -> Result<Option<Journal>, Error> {
+    let path = directory.join(JOURNAL);
+    if !path.exists() {
+        return Ok(None);
     }
     let journal: Journal = read_json(&path)?;
     for staged in &journal.stages {
@@ -174,9 +192,8 @@ pub(super) fn recover(overlay: &Overlay) -> Result<(), Error> {
         if !name.starts_with(STAGE_PREFIX) || !crate::tree::is_component(name) {
             return Err(Error::damaged(&path, "it names no directory of a commit"));
         }
-        files::remove_tree(&staged.root.join(&staged.name))?;
     }
-    files::remove_file(&path)
+    Ok(Some(journal))
 }
 
 impl<'a> Pair<'a> {

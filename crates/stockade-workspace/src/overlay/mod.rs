@@ -79,12 +79,7 @@ impl Overlay {
     /// Opens it, or makes an empty one.
     pub(crate) fn open(place: Place, dir: PathBuf) -> Result<Self, Error> {
         let lock = lock(&place)?;
-        let path = directory(&place).join("index.json");
-        let mut index = if path.exists() {
-            read_json(&path)?
-        } else {
-            Index::default()
-        };
+        let mut index = read_index(&place)?;
         index.restarted |= index.boot.is_some() && index.boot != boot::current();
         let overlay = Self {
             place,
@@ -127,7 +122,7 @@ impl Overlay {
 
     fn make_layer(&self, root: &Path, layer: &Path) -> Result<(), Error> {
         // A power failure may have lost the index, and not what it told of.
-        match fs::rename(layer, self.unnamed()) {
+        match fs::rename(layer, unnamed(&self.place)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             renamed => renamed.trying("set aside", layer)?,
         }
@@ -221,24 +216,60 @@ impl Overlay {
     /// # Errors
     /// If it can't be removed.
     pub fn discard(self) -> Result<(), Error> {
-        let directory = directory(&self.place);
-        if !directory.exists() {
-            return Ok(());
-        }
-        let unnamed = self.unnamed();
-        fs::rename(&directory, &unnamed).trying("remove", &directory)?;
-        files::remove_tree_of_others(&unnamed)
-    }
-
-    /// Where something can be that is to be removed.
-    fn unnamed(&self) -> PathBuf {
-        let name = format!("{}{}", files::TEMPORARY, files::random_name());
-        self.place.path.join(name)
+        remove(&self.place)
     }
 
     fn upper(&self, root: &Root) -> PathBuf {
         directory(&self.place).join(&root.layer).join("upper")
     }
+}
+
+fn read_index(place: &Place) -> Result<Index, Error> {
+    match read_json(&directory(place).join("index.json")) {
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(Index::default())
+        }
+        index => index,
+    }
+}
+
+/// Discards the overlay of a workspace, also if it is damaged.
+pub(crate) fn discard(place: &Place) -> Result<(), Error> {
+    match Overlay::open(place.clone(), PathBuf::new()) {
+        Ok(overlay) => overlay.discard(),
+        Err(Error::Damaged { .. }) => {
+            let _lock = lock(place)?;
+            remove(place)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What is wrong with the overlay of a workspace, as far as the store's own files go.
+pub(crate) fn check(place: &Place) -> Result<(), Error> {
+    let directory = directory(place);
+    if !directory.exists() {
+        return Ok(());
+    }
+    read_index(place)?;
+    Base::load(&directory)?;
+    commit::check(&directory)
+}
+
+fn remove(place: &Place) -> Result<(), Error> {
+    let directory = directory(place);
+    if !directory.exists() {
+        return Ok(());
+    }
+    let unnamed = unnamed(place);
+    fs::rename(&directory, &unnamed).trying("remove", &directory)?;
+    files::remove_tree_of_others(&unnamed)
+}
+
+/// Where something can be that is to be removed.
+fn unnamed(place: &Place) -> PathBuf {
+    let name = format!("{}{}", files::TEMPORARY, files::random_name());
+    place.path.join(name)
 }
 
 fn directory(place: &Place) -> PathBuf {

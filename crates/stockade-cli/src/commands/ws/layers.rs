@@ -65,9 +65,13 @@ pub(super) fn discard(context: &Context, args: &OverlayArgs) -> Result<Exit, Fai
     struct Document {
         discarded: bool,
     }
-    open(context, args.name.as_deref())?
-        .discard()
-        .map_err(refused)?;
+    let typed = args.name.as_deref();
+    match context.manager.discard_overlay(&name_or_here(typed)?) {
+        Err(Error::NoOverlay(_) | Error::NoWorkspace(_)) if typed.is_none() => {
+            return Err(super::no_overlay_here());
+        }
+        discarded => discarded.map_err(refused)?,
+    }
     if context.format == Format::Json {
         output::json(Document { discarded: true })?;
     }
