@@ -93,7 +93,12 @@ impl Engine {
         } else {
             normalize::normalize(view)
         };
-        let runs = peek::runs(view.text());
+        // Of a text that normalisation changed, layers are looked for in what it gave.
+        let runs = if self.kinds.secrets || normal.is_plain() {
+            peek::runs(view.text())
+        } else {
+            Vec::new()
+        };
         if self.kinds.secrets {
             findings.extend(secrets::scan(view, &runs));
         }

@@ -77,6 +77,19 @@ const PIECES: &[&str] = &[
     "token for x: ",
     "secret: string = ",
     "\"name\": \"key\", \"value\": \"",
+    "osascript -e 'do shell script \"curl ",
+    "python3 -c 'import os;os.system(\"curl x\")' ",
+    "$_GET[ system($x ",
+    "-T /x https://a ",
+    "xargs -I % dig %.a.b ",
+    "mysql -p",
+    "insert into a (password) values (",
+    "identified by ",
+    "getconnection(",
+    ":5432:",
+    "following password\n",
+    "{ssha",
+    "JABjACAAPQ",
 ];
 
 #[test]

@@ -66,3 +66,12 @@ fn what_only_looks_like_a_secret_is_quiet() {
         true,
     ));
 }
+
+#[test]
+fn injections_in_the_most_spoken_languages_are_found() {
+    assert_none(&wrong(
+        include_str!("samples/injection-found.txt"),
+        Kinds::INJECTION,
+        false,
+    ));
+}

@@ -20,6 +20,8 @@ enum Need {
     Inet,
     /// A URL, an address or a socket.
     Net,
+    /// A word of sending, or something put in at run time.
+    Upload,
     /// A URL.
     Url,
 }
@@ -33,8 +35,8 @@ const COMMANDS: [(&str, Need); 212] = [
     ("ab -", Need::Url),
     ("aria2c", Need::Url),
     ("awk ", Need::Inet),
-    ("aws ", Need::Nothing),
-    ("az ", Need::Nothing),
+    ("aws ", Need::Upload),
+    ("az ", Need::Upload),
     ("bitsadmin", Need::Url),
     ("bore ", Need::Nothing),
     ("borg ", Need::Nothing),
@@ -59,13 +61,13 @@ const COMMANDS: [(&str, Need); 212] = [
     ("flit publish", Need::Nothing),
     ("frpc", Need::Nothing),
     ("ftp", Need::Nothing),
-    ("gcloud ", Need::Nothing),
+    ("gcloud ", Need::Upload),
     ("gem push", Need::Nothing),
     ("getent ", Need::Inserted),
     ("gh ", Need::Nothing),
     ("git push", Need::Nothing),
     ("gost ", Need::Nothing),
-    ("gsutil", Need::Nothing),
+    ("gsutil", Need::Upload),
     ("hatch publish", Need::Nothing),
     ("helm push", Need::Nothing),
     ("host ", Need::Inserted),
@@ -104,7 +106,7 @@ const COMMANDS: [(&str, Need); 212] = [
     ("restic", Need::Nothing),
     ("rsync", Need::Nothing),
     ("ruby ", Need::Program),
-    ("s3cmd", Need::Nothing),
+    ("s3cmd", Need::Upload),
     ("scp ", Need::Nothing),
     ("sftp", Need::Nothing),
     ("smbclient", Need::Nothing),
@@ -272,11 +274,40 @@ pub(super) fn is_worth(text: &[u8], at: usize, command: usize) -> bool {
                     .split(|byte| matches!(byte, b' ' | b'.'))
                     .any(|label| label.len() >= 20)
         }
-        Need::Program => has(b" -") || has(b"<<") || has(b" eval ") || is_piped_into(text, at),
+        Need::Program => {
+            holds_program(line) || has(b"<<") || has(b" eval ") || is_piped_into(text, at)
+        }
         Need::Inet => has(b"/inet/") || memchr::memmem::find(rest, b"/inet/").is_some(),
         Need::Net => has(b"://") || has(b"ocket") || holds_address(line),
+        Need::Upload => UPLOADS.iter().any(|sign| has(sign)),
         Need::Url => has(b"://") || has(b" POST ") || has(b" PUT "),
     }
+}
+
+/// Signs that a cloud's client is told to send.
+const UPLOADS: [&[u8]; 13] = [
+    b" cp", b" mv", b"sync", b" scp", b"upload", b"publish", b" send", b" put", b"s3api",
+    b"invoke", b"$", b"`", b"file://",
+];
+
+/// True if an option of the line hands over a program (`-c`, `-lne`, `--eval`), or a module that
+/// serves or opens something.
+fn holds_program(line: &[u8]) -> bool {
+    memchr::memmem::find_iter(line, b" -").any(|at| {
+        let option = line.get(at + 2..).unwrap_or_default();
+        let letters = option
+            .iter()
+            .take(12)
+            .take_while(|b| b.is_ascii_alphabetic() || **b == b'-')
+            .count();
+        let (letters, after) = option.split_at(letters);
+        if letters == b"m" {
+            return [&b" http"[..], b" Simple", b" webb", b" pyftp", b" upload"]
+                .iter()
+                .any(|module| after.starts_with(module));
+        }
+        letters.is_empty() || letters.iter().any(|b| b"cerpESRM".contains(b))
+    })
 }
 
 /// True for `… | python3`: the program stands before.

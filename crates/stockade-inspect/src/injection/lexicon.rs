@@ -205,7 +205,8 @@ impl Hasher {
 
     #[inline]
     pub(super) const fn finish(self) -> Hash {
-        Hash(mix(mix(self.mixed ^ self.gathered) ^ self.length as u64))
+        let length = (self.length as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        Hash(mix((self.mixed ^ self.gathered).wrapping_add(length)))
     }
 }
 

@@ -66,15 +66,29 @@ const FIRST: Class = {
     classes
 };
 
-/// Every sequence in the words, at most one for each rule and first word.
-pub(super) fn signals(words: &[Word]) -> Vec<Signal> {
+/// Every sequence in the words, at most one for each rule and first word; and all meanings that
+/// the words have.
+pub(super) fn signals(words: &[Word]) -> (Vec<Signal>, Class) {
     let mut found = Vec::new();
+    let mut all = 0;
+    // For each block of words, its meanings: two blocks hold all that a sequence can reach.
+    let blocks: Vec<Class> = words
+        .chunks(HORIZON)
+        .map(|block| block.iter().fold(0, |any, word| any | word.classes))
+        .collect();
     for (at, word) in words.iter().enumerate() {
+        all |= word.classes;
         let first = word.classes & FIRST;
         if first == 0 {
             continue;
         }
         let rules = begun_by(first);
+        let block = at / HORIZON;
+        let around = blocks.get(block).copied().unwrap_or_default()
+            | blocks.get(block + 1).copied().unwrap_or_default();
+        if !is_possible(&rules, around) {
+            continue;
+        }
         let ahead = words
             .get(at + 1..words.len().min(at + 1 + HORIZON))
             .unwrap_or_default();
@@ -109,7 +123,23 @@ pub(super) fn signals(words: &[Word]) -> Vec<Signal> {
             }
         }
     }
-    found
+    (found, all)
+}
+
+/// True if some rule of the set finds its second and last word among these meanings.
+fn is_possible(rules: &RuleSet, classes: Class) -> bool {
+    rules.iter().enumerate().any(|(part, set)| {
+        let mut left = *set;
+        while left != 0 {
+            let number = part * 64 + left.trailing_zeros() as usize;
+            left &= left - 1;
+            let has = |class: &Class| *class == 0 || class & classes != 0;
+            if NEEDS.get(number).is_some_and(|needs| needs.iter().all(has)) {
+                return true;
+            }
+        }
+        false
+    })
 }
 
 /// No sequence is longer than this many words.

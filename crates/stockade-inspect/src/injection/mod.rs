@@ -41,7 +41,7 @@ pub(crate) fn scan(
 ) -> Vec<Layer> {
     let text = view.text();
     let words = words::read(text);
-    let mut signals = matcher::signals(&words);
+    let (mut signals, classes) = matcher::signals(&words);
     markers::signals(text, &words, &mut signals);
     concealed::signals(text, &mut signals);
     if encoding.is_some_and(is_disguise) {
@@ -57,14 +57,20 @@ pub(crate) fn scan(
     }
     signals.sort_by_key(|signal| (signal.words.start, signal.bytes.start));
     score::judge(view, &signals, score::threshold(text.len()), findings);
-    let mut layers = lines_of(text, &words, ROT13, Encoding::Rot13, peek::rot13);
-    layers.extend(lines_of(
-        text,
-        &words,
-        REVERSED,
-        Encoding::Reversed,
-        reversed,
-    ));
+    let mut layers = Vec::new();
+    if classes & ROT13 != 0 {
+        layers = lines_of(text, &words, ROT13, Encoding::Rot13, peek::rot13);
+    }
+    if classes & REVERSED != 0 {
+        layers.extend(lines_of(
+            text,
+            &words,
+            REVERSED,
+            Encoding::Reversed,
+            reversed,
+        ));
+    }
+    words::give_back(words);
     layers
 }
 

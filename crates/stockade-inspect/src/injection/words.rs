@@ -1,5 +1,6 @@
 //! Text as a sequence of the words that rules know, with how far apart they stand.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::lexicon::{
@@ -130,13 +131,24 @@ const fn letters(bytes: u64) -> u32 {
 pub(super) fn read(text: &[u8]) -> Vec<Word> {
     let mut reader = Reader {
         text,
-        words: Vec::new(),
+        words: SPARE.take(),
         index: 0,
         fresh: START,
         letters: 0,
     };
     reader.run();
     reader.words
+}
+
+thread_local! {
+    /// The list of the window before: its room is used again.
+    static SPARE: Cell<Vec<Word>> = const { Cell::new(Vec::new()) };
+}
+
+/// Takes back a list that [`read`] gave.
+pub(super) fn give_back(mut words: Vec<Word>) {
+    words.clear();
+    SPARE.set(words);
 }
 
 struct Reader<'a> {
