@@ -1,8 +1,8 @@
 //! The names of each language's libraries, and what they do: the tables in `rules/*.list`.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
+use super::hash::{Map, Set};
 use super::value::{Taint, Value};
 
 /// A language family as the evaluator knows it.
@@ -24,8 +24,8 @@ pub(crate) struct Entry {
 }
 
 struct Table {
-    entries: HashMap<&'static str, Entry>,
-    roots: HashSet<&'static str>,
+    entries: Map<&'static str, Entry>,
+    roots: Set<&'static str>,
 }
 
 /// Python modules whose members re-export others: `random._os` is `os`.
@@ -263,8 +263,8 @@ fn javascript_path(path: &str, attr: &str) -> String {
 }
 
 fn read(text: &'static str) -> Table {
-    let mut entries = HashMap::new();
-    let mut roots = HashSet::new();
+    let mut entries = Map::default();
+    let mut roots = Set::default();
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace();
         let (Some(path), Some(action)) = (words.next(), words.next()) else {

@@ -1,10 +1,10 @@
 //! Calls: of the file's own functions, of libraries, of functions handed to others.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::api::Dialect;
 use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED};
+use super::hash::Map;
 use super::ir::{Call, ExprKind, Function};
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
@@ -193,7 +193,7 @@ impl Eval<'_, '_> {
         if *entered > ENTRIES {
             return Value::unknown(args.taint());
         }
-        let mut scope = HashMap::new();
+        let mut scope = Map::default();
         for (at, param) in function.params.iter().enumerate() {
             let given = args.get(at, &param.name).cloned();
             let value = match given {
@@ -229,7 +229,7 @@ impl Eval<'_, '_> {
 
     /// Looks at a function's body with parameters nobody has given.
     pub(super) fn enter_alone(&mut self, function: &Rc<Function>) {
-        let mut scope = HashMap::new();
+        let mut scope = Map::default();
         for param in &function.params {
             let default = param.default.as_ref().map(|default| self.expr(default));
             let known = default.filter(|value| value.as_api().is_some());

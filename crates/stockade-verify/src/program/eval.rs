@@ -4,10 +4,10 @@
 //! file are entered when called with something known, and once more on their own. Loops over
 //! constant lists are followed. Nothing outside the text is touched, and steps are counted.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::api::Dialect;
+use super::hash::{Map, Set};
 use super::ir::{Each, Expr, ExprKind, Function, Op, Program, Stmt, Target, Text};
 use super::judge::Judge;
 use super::names;
@@ -32,17 +32,17 @@ const LOOP: usize = 1_024;
 pub(crate) struct Eval<'j, 'a> {
     pub(crate) dialect: Dialect,
     pub(crate) judge: &'j mut Judge<'a>,
-    pub(super) scopes: Vec<HashMap<Text, Value>>,
+    pub(super) scopes: Vec<Map<Text, Value>>,
     /// Modules whose members are names here.
     starred: Vec<Text>,
     /// Names the file defines anywhere.
-    defined: HashSet<Text>,
+    defined: Set<Text>,
     pub(super) steps: usize,
     iterations: usize,
     pub(super) calls: usize,
     pub(super) returned: Vec<Value>,
     /// How often each function was entered with arguments.
-    pub(super) entered: HashMap<*const Function, usize>,
+    pub(super) entered: Map<*const Function, usize>,
     pub(super) inlined: usize,
     /// Functions without a name of their own that were met and not entered yet.
     pub(super) anonymous: Vec<Rc<Function>>,
@@ -57,14 +57,14 @@ impl<'j, 'a> Eval<'j, 'a> {
         Self {
             dialect,
             judge,
-            scopes: vec![HashMap::new()],
+            scopes: vec![Map::default()],
             starred: Vec::new(),
-            defined: HashSet::new(),
+            defined: Set::default(),
             steps: 0,
             iterations: 0,
             calls: 0,
             returned: Vec::new(),
-            entered: HashMap::new(),
+            entered: Map::default(),
             inlined: 0,
             anonymous: Vec::new(),
             open_ended: false,
@@ -142,7 +142,7 @@ impl<'j, 'a> Eval<'j, 'a> {
                     self.expr(base);
                 }
                 self.decorate(&class.decorators, Some(&class.name));
-                self.scopes.push(HashMap::new());
+                self.scopes.push(Map::default());
                 self.body(&class.body);
                 let members = self.scopes.pop().unwrap_or_default();
                 for (name, value) in members {
@@ -475,14 +475,14 @@ impl<'j, 'a> Eval<'j, 'a> {
 
     fn comprehension(&mut self, each: &Each) -> Value {
         let [(target, iter)] = each.loops.as_slice() else {
-            self.scopes.push(HashMap::new());
+            self.scopes.push(Map::default());
             let taint = self.nested_loops(&each.loops, &each.element);
             self.scopes.pop();
             return Value::unknown(taint);
         };
         let iter = self.expr(iter);
         let mut items = Vec::new();
-        self.scopes.push(HashMap::new());
+        self.scopes.push(Map::default());
         self.each(target, &iter, |this| {
             let item = this.expr(&each.element);
             items.push(item);

@@ -46,30 +46,51 @@ fn hexadecimal_names(text: &str) -> Option<Span> {
 
 /// `IlIIlIlI`, `O0OO0O0O`: letters chosen to look alike.
 fn confusable_names(text: &str) -> Option<Span> {
+    const NAME: u8 = 1;
+    const LINES: u8 = 1 << 1;
+    const RINGS: u8 = 1 << 2;
+    const CLASSES: [u8; 256] = {
+        let mut classes = [0; 256];
+        let mut byte = 0u8;
+        while byte < 128 {
+            classes[byte as usize] = match byte {
+                b'I' | b'l' | b'1' => NAME | LINES,
+                b'O' | b'0' | b'o' => NAME | RINGS,
+                b'_' => NAME | LINES | RINGS,
+                _ if byte.is_ascii_alphanumeric() => NAME,
+                _ => 0,
+            };
+            byte += 1;
+        }
+        classes
+    };
+    let bytes = text.as_bytes();
     let mut count = 0usize;
-    let mut start = None;
-    let mut at = 0;
-    for word in text
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .take(200_000)
-    {
-        let length = word.len();
-        let alike = length >= 8
-            && !word.starts_with(|c: char| c.is_ascii_digit())
-            && (word.bytes().all(|b| matches!(b, b'I' | b'l' | b'1' | b'_'))
-                && word.contains('I')
-                && word.contains('l')
-                || word.bytes().all(|b| matches!(b, b'O' | b'0' | b'o' | b'_'))
-                    && word.contains('O')
-                    && word.contains('0'));
+    let mut first = None;
+    let mut start = 0;
+    // What all characters of the name so far have in common.
+    let mut common = u8::MAX;
+    for (at, byte) in bytes.iter().copied().chain([b' ']).enumerate() {
+        let class = CLASSES[usize::from(byte)];
+        if class != 0 {
+            common &= class;
+            continue;
+        }
+        let name = bytes.get(start..at).unwrap_or_default();
+        let has = |byte| name.contains(&byte);
+        let alike = name.len() >= 8
+            && common & (LINES | RINGS) != 0
+            && !name[0].is_ascii_digit()
+            && (has(b'I') && has(b'l') || has(b'O') && has(b'0'));
         if alike {
             count += 1;
-            start.get_or_insert(Span::new(at, at + length));
+            let first = *first.get_or_insert(Span::new(start, at));
             if count >= 4 {
-                return start;
+                return Some(first);
             }
         }
-        at += length + 1;
+        start = at + 1;
+        common = u8::MAX;
     }
     None
 }

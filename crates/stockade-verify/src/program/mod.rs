@@ -12,6 +12,7 @@ mod fold_javascript;
 mod fold_python;
 mod gadget;
 mod go;
+mod hash;
 mod ir;
 mod javascript;
 mod judge;

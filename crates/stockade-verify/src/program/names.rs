@@ -1,10 +1,9 @@
 //! Which names a file defines anywhere, so that others can be told apart as globals.
 
-use std::collections::HashSet;
-
+use super::hash::Set;
 use super::ir::{Stmt, Target, Text};
 
-pub(crate) fn defined(body: &[Stmt], names: &mut HashSet<Text>) {
+pub(crate) fn defined(body: &[Stmt], names: &mut Set<Text>) {
     for statement in body {
         match statement {
             Stmt::Assign { target: to, .. } => target(to, names),
@@ -28,7 +27,7 @@ pub(crate) fn defined(body: &[Stmt], names: &mut HashSet<Text>) {
     }
 }
 
-fn target(to: &Target, names: &mut HashSet<Text>) {
+fn target(to: &Target, names: &mut Set<Text>) {
     match to {
         Target::Name(name) => {
             names.insert(name.clone());

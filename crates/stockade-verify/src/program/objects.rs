@@ -74,11 +74,11 @@ impl Judge<'_> {
 
     /// `Path("…").unlink()` and its kin.
     fn path_method(&mut self, path: &str, taint: Taint, name: &str, args: &Args, span: Span) {
-        let place = Place::new(path);
         let looks_like_path = path.contains('/') || path.starts_with('~');
         if self.dialect != Dialect::Python || !looks_like_path {
             return;
         }
+        let place = Place::new(path);
         match name {
             "unlink" | "rmdir" if taint.has(Taint::WALKED) && self.is_theirs(&place) => {
                 let reason = "deletes every file that it finds";

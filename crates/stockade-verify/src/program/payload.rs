@@ -2,8 +2,62 @@
 
 use crate::rule::Rule;
 
+/// Parts, in lower case, without one of which nothing here is recognised.
+const MARKS: &[&[u8]] = &[
+    b"/tcp/",
+    b"bash",
+    b"mkfifo",
+    b"nc -e",
+    b"powershell",
+    b"curl ",
+    b"wget ",
+    b"urlcache",
+    b"bitsadmin",
+    b"<?",
+    b"__class__",
+    b"!!python",
+    b"vssadmin",
+    b"wbadmin",
+    b"bcdedit",
+];
+
+/// The pairs of characters that marks begin with, a bit for each.
+static PAIRS: [u64; 1024] = {
+    let mut pairs = [0; 1024];
+    let mut at = 0;
+    while at < MARKS.len() {
+        let pair = pair(MARKS[at][0], MARKS[at][1]);
+        pairs[pair / 64] |= 1 << (pair % 64);
+        at += 1;
+    }
+    pairs
+};
+
+const fn pair(first: u8, second: u8) -> usize {
+    (first as usize) << 8 | second as usize
+}
+
+/// Whether a mark is in a text, in letters of any case. Most texts have none.
+fn is_marked(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut before = 0;
+    bytes.iter().enumerate().any(|(at, byte)| {
+        let byte = byte.to_ascii_lowercase();
+        let pair = pair(before, byte);
+        before = byte;
+        PAIRS[pair / 64] >> (pair % 64) & 1 == 1
+            && MARKS.iter().any(|mark| {
+                let here = bytes.get(at - 1..at - 1 + mark.len());
+                here.is_some_and(|here| here.eq_ignore_ascii_case(mark))
+            })
+    })
+}
+
 /// What a text in a program is, if it is a known kind of payload.
 pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
+    if !is_marked(text) {
+        return None;
+    }
     let lower = text.to_ascii_lowercase();
     let has = |part: &str| lower.contains(part);
     if has("/dev/tcp/") && (has("bash") || has("sh -i") || has("exec "))

@@ -1,6 +1,7 @@
 //! Python's syntax tree, lowered.
 
 mod expr;
+mod quick;
 
 use std::rc::Rc;
 
@@ -12,7 +13,25 @@ use super::tree::{Source, children, field, span};
 
 /// Reads a Python text; `None` if parsing was given up.
 pub(crate) fn lower(text: &str) -> Option<Program> {
+    quick::read(text).or_else(|| by_grammar(text))
+}
+
+/// Reads any text by the grammar.
+fn by_grammar(text: &str) -> Option<Program> {
     program::<Lowering<'_>>(&tree_sitter_python::LANGUAGE.into(), text)
+}
+
+/// An item or a slice as what is assigned to.
+fn index_target(kind: ExprKind) -> Option<Target> {
+    match kind {
+        ExprKind::Index(base, index) => Some(Target::Index(*base, *index)),
+        ExprKind::Slice(base, parts) => {
+            let parts = parts.into_iter().flatten().map(|part| *part).collect();
+            let index = Expr::new(base.span, ExprKind::Many(parts));
+            Some(Target::Index(*base, index))
+        }
+        _ => None,
+    }
 }
 
 struct Lowering<'t> {
@@ -104,7 +123,8 @@ impl<'t> Lower<'t> for Lowering<'t> {
                     ExprKind::Call(Box::new(call)),
                 )));
             }
-            "global_statement"
+            "line_continuation"
+            | "global_statement"
             | "nonlocal_statement"
             | "pass_statement"
             | "break_statement"
@@ -150,7 +170,10 @@ impl<'t> Lower<'t> for Lowering<'t> {
         match node.kind() {
             "identifier" => Target::Name(self.text(node)),
             "attribute" => self.attr_target(field(node, "object"), field(node, "attribute")),
-            "subscript" => self.index_target(field(node, "value"), field(node, "subscript")),
+            "subscript" => {
+                let kind = self.subscript(node);
+                index_target(kind).unwrap_or(Target::Tuple(Vec::new()))
+            }
             "pattern_list"
             | "tuple_pattern"
             | "list_pattern"
@@ -178,6 +201,7 @@ impl Lowering<'_> {
         for child in node.named_children(&mut cursor) {
             match child.kind() {
                 "comment" => self.comment(child),
+                "line_continuation" => {}
                 "block" => {
                     let body = self.block(child);
                     inner.push(Stmt::Block(body));

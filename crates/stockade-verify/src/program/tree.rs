@@ -1,13 +1,13 @@
 //! Syntax trees: parsing within bounds, and what lowering needs from nodes.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree};
 
+use super::hash::Set;
 use super::ir::Text;
 use crate::result::Span;
 
@@ -49,7 +49,7 @@ pub(crate) struct Source<'t> {
     pub(crate) too_deep: Option<Span>,
     pub(crate) comments: Vec<Span>,
     /// Names met so far: the same few make up most of a text.
-    names: RefCell<HashSet<Text>>,
+    names: RefCell<Set<Text>>,
 }
 
 impl<'t> Source<'t> {
@@ -120,6 +120,11 @@ pub(crate) fn first_error(root: Node<'_>) -> Option<Span> {
     }
 }
 
+/// Not a comment, nor the mark of a line that goes on.
+fn says_something(node: &Node<'_>) -> bool {
+    !matches!(node.kind(), "comment" | "line_continuation")
+}
+
 /// Named children, comments left out.
 pub(crate) fn children(node: Node<'_>) -> Vec<Node<'_>> {
     // A cursor is memory of its own; most nodes have one or two children.
@@ -127,12 +132,12 @@ pub(crate) fn children(node: Node<'_>) -> Vec<Node<'_>> {
     if count <= 3 {
         return (0..count)
             .filter_map(|at| node.named_child(at))
-            .filter(|child| child.kind() != "comment")
+            .filter(says_something)
             .collect();
     }
     let mut cursor = node.walk();
     node.named_children(&mut cursor)
-        .filter(|child| child.kind() != "comment")
+        .filter(says_something)
         .collect()
 }
 

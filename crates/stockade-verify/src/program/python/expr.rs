@@ -73,9 +73,10 @@ impl Lowering<'_> {
                 ExprKind::List(self.all(node))
             }
             "dictionary" => self.dictionary(node),
-            "list_comprehension" | "generator_expression" | "set_comprehension" => {
-                self.comprehension(node)
-            }
+            "list_comprehension"
+            | "generator_expression"
+            | "set_comprehension"
+            | "dictionary_comprehension" => self.comprehension(node),
             "lambda" => {
                 let function = self.function(node, Vec::new());
                 ExprKind::Function(Rc::new(function))
@@ -118,11 +119,22 @@ impl Lowering<'_> {
         }
     }
 
-    fn subscript(&mut self, node: Node<'_>) -> ExprKind {
+    pub(super) fn subscript(&mut self, node: Node<'_>) -> ExprKind {
         let (Some(value), Some(index)) = (field(node, "value"), field(node, "subscript")) else {
             return nothing();
         };
         let value = Box::new(self.expr(value));
+        let mut cursor = node.walk();
+        let all: Vec<_> = node
+            .children_by_field_name("subscript", &mut cursor)
+            .filter(Node::is_named)
+            .collect();
+        if let [first, .., last] = all.as_slice() {
+            let span = crate::result::Span::new(first.start_byte(), last.end_byte());
+            let items = all.iter().map(|item| self.expr(*item)).collect();
+            let index = Expr::new(span, ExprKind::List(items));
+            return ExprKind::Index(value, Box::new(index));
+        }
         if index.kind() != "slice" {
             let index = Box::new(self.expr(index));
             return ExprKind::Index(value, index);
@@ -217,53 +229,59 @@ impl Lowering<'_> {
     }
 
     fn string(&mut self, node: Node<'_>) -> ExprKind {
-        let mut prefix = "";
-        let mut parts: Vec<Expr> = Vec::new();
-        let mut text = String::new();
+        let written = self.source.of(node);
+        let quote = written.find(['"', '\'']).unwrap_or(0);
+        let (prefix, quoted) = written.split_at(quote);
+        let bytes = prefix.contains(['b', 'B']);
+        let raw = prefix.contains(['r', 'R']);
+        let length = super::quick::quotes(quoted.as_bytes());
+        let inside = quoted.get(length..quoted.len().saturating_sub(length));
+        if let Some(content) = inside.filter(|_| !prefix.contains(['f', 'F', 't', 'T'])) {
+            return ExprKind::Text(if raw {
+                content.into()
+            } else {
+                escapes::python(content, bytes).into()
+            });
+        }
+        // What stands between the expressions, as it stands: the tree leaves some of it out.
+        let content = |from: usize, to: usize| {
+            let content = self.source.text.get(from..to).unwrap_or_default();
+            let decoded = if raw {
+                content.to_owned()
+            } else {
+                escapes::python(content, bytes)
+            };
+            decoded.replace("{{", "{").replace("}}", "}")
+        };
+        let whole = span(node);
+        let mut from = whole.start + quote + length;
+        let mut pieces = Vec::new();
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
-            match child.kind() {
-                "string_start" => prefix = self.source.of(child).trim_end_matches(['"', '\'']),
-                "string_content" => {
-                    let raw = prefix.contains(['r', 'R']);
-                    let bytes = prefix.contains(['b', 'B']);
-                    let content = self.source.of(child);
-                    let content = if raw {
-                        content.to_owned()
-                    } else {
-                        escapes::python(content, bytes)
-                    };
-                    if prefix.contains(['f', 'F']) {
-                        text.push_str(&content.replace("{{", "{").replace("}}", "}"));
-                    } else {
-                        text.push_str(&content);
-                    }
-                }
-                "interpolation" => {
-                    if !text.is_empty() {
-                        parts.push(Expr::new(
-                            span(node),
-                            ExprKind::Text(std::mem::take(&mut text).into()),
-                        ));
-                    }
-                    let inner = field(child, "expression");
-                    parts.extend(inner.map(|inner| self.expr(inner)));
-                }
-                _ => {}
+            if child.kind() == "interpolation" {
+                pieces.push((content(from, child.start_byte()), Some(child)));
+                from = child.end_byte();
             }
         }
-        if parts.is_empty() {
-            return ExprKind::Text(text.into());
+        let last = content(from, whole.end.saturating_sub(length).max(from));
+        if pieces.is_empty() {
+            return ExprKind::Text(last.into());
         }
-        if !text.is_empty() {
-            parts.push(Expr::new(span(node), ExprKind::Text(text.into())));
+        pieces.push((last, None));
+        let mut parts: Vec<Expr> = Vec::new();
+        for (text, child) in pieces {
+            if !text.is_empty() {
+                parts.push(Expr::new(whole, ExprKind::Text(text.into())));
+            }
+            let inner = child.and_then(|child| field(child, "expression"));
+            parts.extend(inner.map(|inner| self.expr(inner)));
         }
         ExprKind::Template(parts)
     }
 }
 
 /// Adjacent literals as one.
-fn join_texts(parts: Vec<Expr>) -> ExprKind {
+pub(super) fn join_texts(parts: Vec<Expr>) -> ExprKind {
     let all = parts.iter().map(|part| match &part.kind {
         ExprKind::Text(text) => Some(text.as_ref()),
         _ => None,
