@@ -135,6 +135,11 @@ impl ProxyConfig {
     /// # Errors
     /// If there is no value, or one that can't be masked.
     pub fn mask(&mut self, mask: Mask, value: Option<&OsStr>) -> Result<(), ConfigError> {
+        let mut known = self.masks.iter_mut();
+        if let Some(own) = known.find(|own| own.mask.name == mask.name) {
+            own.mask.hosts.extend(mask.hosts);
+            return Ok(());
+        }
         let mut random = [0; 512];
         ring::rand::SystemRandom::new()
             .fill(&mut random)

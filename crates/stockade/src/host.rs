@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use stockade_policy::profile::{Masked, Profile, Sourced};
+use stockade_policy::profile::{Masked, Profile};
 use stockade_rules::AbsPath;
 
 use crate::plan::{PlanError, Spec};
@@ -120,7 +120,7 @@ impl Host {
         profile: &Profile,
         spec: &Spec,
     ) -> Result<(), PlanError> {
-        for Sourced { value: mask, .. } in &profile.network.mask {
+        for mask in profile.network.masks() {
             let mut bytes = [0; 512];
             rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
                 .map_err(|error| PlanError::Random(error.into()))?;
@@ -132,11 +132,10 @@ impl Host {
                 at += 1;
                 bytes[at % bytes.len()]
             };
-            let masked = Masked::new(mask.clone(), value, random);
-            self.masks.push(masked.map_err(|source| PlanError::Mask {
-                name: mask.name.to_string(),
-                source,
-            })?);
+            let name = mask.name.to_string();
+            let masked = Masked::new(mask, value, random);
+            let masked = masked.map_err(|source| PlanError::Mask { name, source })?;
+            self.masks.push(masked);
         }
         Ok(())
     }

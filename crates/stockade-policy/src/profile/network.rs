@@ -75,6 +75,18 @@ impl NetworkProfile {
         }
     }
 
+    /// The masked variables, each with all the hosts that any layer names for it.
+    pub fn masks(&self) -> Vec<Mask> {
+        let mut masks: Vec<Mask> = Vec::new();
+        for Sourced { value: mask, .. } in &self.mask {
+            match masks.iter_mut().find(|own| own.name == mask.name) {
+                Some(own) => own.hosts.extend(mask.hosts.iter().cloned()),
+                None => masks.push(mask.clone()),
+            }
+        }
+        masks
+    }
+
     /// The lists alone, as the proxy takes them. They mean something in the mode `allowlist`.
     pub fn rules(&self) -> NetworkRules {
         let values = |list: &[Sourced<HostPattern>]| list.iter().map(|p| p.value.clone()).collect();

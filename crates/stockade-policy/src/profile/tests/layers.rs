@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::host::Methods;
 
 fn policy(files: &Files, flags: Flags) -> Result<Profile, ProfileError> {
     let sources = Sources {
@@ -453,4 +454,45 @@ fn a_pointer_to_a_repository_that_does_not_point_back_grants_nothing() {
     };
     let profile = Profile::resolve(&read_only, &worktree()).unwrap();
     assert!(!writable(&profile, "/srv/repo/.git/refs/x"));
+}
+
+#[test]
+fn masks_of_one_variable_add_up_and_must_be_on_the_list() {
+    let files = Files::default().with(
+        "/home/u/.config/stockade/config.toml",
+        "version = 1\n[network]\nallow = [\"a.test\", \"b.test\"]\nmask = [\"TOKEN=a.test\"]\n",
+    );
+    let resolve = |words: &[&str]| {
+        let mut sources = sources();
+        sources.flags.mask = words.iter().map(|word| word.parse().unwrap()).collect();
+        Profile::resolve(&sources, &files)
+    };
+    let profile = resolve(&["TOKEN=b.test", "OTHER=b.test"]).unwrap();
+    let masks: Vec<String> = profile
+        .network
+        .masks()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(masks, ["TOKEN=a.test,b.test", "OTHER=b.test"]);
+    let error = resolve(&["TOKEN=c.test"]).unwrap_err();
+    assert!(error.to_string().contains("TOKEN=c.test"), "{error}");
+}
+
+#[test]
+fn methods_are_narrowed_by_a_project_and_never_widened() {
+    let resolve = |own: &str, project: &str| {
+        let text = |word: &str| format!("version = 1\n[network]\nmethods = \"{word}\"\n");
+        let files = Files::default()
+            .with("/home/u/.config/stockade/config.toml", text(own))
+            .with("/home/u/ws/stockade.toml", text(project));
+        Profile::resolve(&sources(), &files).map(|profile| profile.network.methods.value)
+    };
+    assert_eq!(resolve("any", "read-only").unwrap(), Methods::ReadOnly);
+    assert_eq!(
+        resolve("read-only", "read-only").unwrap(),
+        Methods::ReadOnly
+    );
+    let error = resolve("read-only", "any").unwrap_err();
+    assert!(error.to_string().contains("weaker"), "{error}");
 }
