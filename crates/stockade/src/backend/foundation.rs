@@ -33,6 +33,9 @@ pub fn plan(
         (Some(order), Some(hosts)) if !hosts.expose && !order.expose.is_empty() => {
             return Err(PlanError::Expose(backend));
         }
+        (Some(order), Some(hosts)) if !hosts.opens_tls && order.opens_tls() => {
+            return Err(PlanError::OpensTls(backend));
+        }
         // The certificates for it would have to be put inside.
         (Some(order), _) if order.opens_tls() => return Err(PlanError::Opened(backend)),
         _ => {}
