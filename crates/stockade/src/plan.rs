@@ -162,9 +162,6 @@ pub enum PlanError {
     /// Methods and masks need TLS to be opened, for which the backend has no place.
     #[error("the backend `{0}` can neither filter methods nor mask variables")]
     Opened(Backend),
-    /// The backend can't show programs inside whom to trust.
-    #[error("the backend `{0}` can't have TLS opened, which methods and masked variables need")]
-    OpensTls(Backend),
     /// A single port can't be forwarded.
     #[error("port {0} can't be forwarded without a network namespace")]
     Port(u16),
@@ -250,9 +247,6 @@ impl PlanError {
             Self::Allowlist | Self::Port(_) => {
                 "--net off cuts the network, --net open leaves it unfiltered".into()
             }
-            Self::OpensTls(backend) => format!(
-                "leave out the methods and masks, or the backend `{backend}`: `native` and `docker` can"
-            ),
             Self::Expose(backend) => format!("leave out --expose, or the backend `{backend}`"),
             Self::Opened(backend) => {
                 format!("leave out the backend `{backend}` and its level: `native` can")

@@ -272,7 +272,7 @@ fn a_list_of_hosts_is_for_those_who_can_filter() {
     if has("a_list_of_hosts", "tool:bwrap", &["bwrap", "--version"]) {
         let methods = ["run", "--backend", "bwrap", "--net-methods", "read-only"];
         let ran = context.stockade(methods.iter().chain(&list)).ends_with(125);
-        assert!(ran.stderr.contains("TLS"), "{ran:#?}");
+        assert!(ran.stderr.contains("methods"), "{ran:#?}");
         assert!(!context.project().join("ran").exists());
     }
     for (flags, word) in [
