@@ -47,6 +47,7 @@ pub(crate) const HOSTS: Hosts = Hosts {
     mechanism: "network namespace with a loopback only, on which the filtering proxy answers",
     addresses: Addresses::LOOPBACK,
     expose: false,
+    opens_tls: true,
 };
 
 /// gVisor's name among an engine's runtimes.
@@ -255,6 +256,7 @@ impl Backend for DockerBackend {
         let (standard, terminal) = standard(launch.standard, plan.linux.terminal)
             .map_err(|error| self.failed(error.to_string()))?;
         let mut answering = Answering::new(plan, launch)?;
+        let trust = answering.trust(plan)?.map(str::to_owned);
         let mut files = Vec::new();
         let mut guard = match &self.guard {
             Some(program) => {
@@ -274,7 +276,7 @@ impl Backend for DockerBackend {
         }
         let begun = request
             .entry
-            .map(Entry::open)
+            .map(|entry| entry.open(trust.as_deref()))
             .transpose()
             .map_err(|error| self.failed(format!("no entry: {error}")))
             .and_then(|entry| {

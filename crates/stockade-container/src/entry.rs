@@ -35,6 +35,8 @@ const DOOR: &str = "door";
 /// What programs inside find their resolver by, and its name in the launcher's directory.
 const RESOLVER: &str = "/etc/resolv.conf";
 const RESOLVER_FILE: &str = "resolv.conf";
+/// The certificates that programs inside are to trust, in the launcher's directory.
+const TRUST_FILE: &str = "trust.crt";
 
 /// A container's engine may be busy; the entry itself takes a moment.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -95,27 +97,35 @@ impl Entry {
         if let Some(place) = resolver_place(plan, image_is_root) {
             mounts.push(bind(&self.directory.join(RESOLVER_FILE), &place)?);
         }
+        for file in &plan.linux.files {
+            let place = text(file.path.as_path()).map_err(|error| error.to_string())?;
+            mounts.push(bind(&self.directory.join(TRUST_FILE), &place)?);
+        }
         Ok(())
     }
 
     /// What has to be removed should nobody else do it, in this order.
-    pub(crate) fn paths(&self) -> [PathBuf; 3] {
-        let [door, resolver] = [DOOR, RESOLVER_FILE].map(|name| self.directory.join(name));
-        [door, resolver, self.directory.clone()]
+    pub(crate) fn paths(&self) -> [PathBuf; 4] {
+        let files = [DOOR, RESOLVER_FILE, TRUST_FILE];
+        let [door, resolver, trust] = files.map(|name| self.directory.join(name));
+        [door, resolver, trust, self.directory.clone()]
     }
 
-    /// Makes what the container will be shown.
-    pub(crate) fn open(self) -> io::Result<OpenEntry> {
+    /// Makes what the container will be shown, with the certificates that are to be trusted there
+    /// if TLS is opened.
+    pub(crate) fn open(self, trust: Option<&str>) -> io::Result<OpenEntry> {
         DirBuilder::new().mode(0o700).create(&self.directory)?;
         let made = Made(self);
-        let mut options = fs::File::options();
-        let resolver = made.0.directory.join(RESOLVER_FILE);
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o644)
-            .open(resolver)?;
-        file.write_all(b"nameserver 127.0.0.1\n")?;
+        let write = |name: &str, content: &str| {
+            let mut options = fs::File::options();
+            let options = options.write(true).create_new(true).mode(0o644);
+            let mut file = options.open(made.0.directory.join(name))?;
+            file.write_all(content.as_bytes())
+        };
+        write(RESOLVER_FILE, "nameserver 127.0.0.1\n")?;
+        if let Some(trust) = trust {
+            write(TRUST_FILE, trust)?;
+        }
         let door = Door::make(&made.0.directory, DOOR)?;
         Ok(OpenEntry { door, _made: made })
     }

@@ -277,11 +277,19 @@ impl ContainerSandbox {
         let random = random().map_err(odd)?;
         let name = format!("stockade-{random:016x}");
         let (plan, body, entry) = self.request(random)?;
-        let entry = entry.map(Entry::open).transpose().map_err(odd)?;
+        let ready = match (&plan.network, &self.reachable) {
+            (Some(order), Some(reachable)) => {
+                Some((order, reachable.service.prepare(order).map_err(odd)?))
+            }
+            _ => None,
+        };
+        let trust = ready.as_ref().and_then(|(_, session)| session.trust());
+        let entry = entry.map(|entry| entry.open(trust));
+        let entry = entry.transpose().map_err(odd)?;
+        let mut ready = ready;
         let mut network = None;
         let mut attach = |sockets| {
-            if let (Some(order), Some(reachable)) = (&plan.network, &self.reachable) {
-                let session = reachable.service.prepare(order)?;
+            if let Some((order, session)) = ready.take() {
                 network = Some(session.serve(order, sockets)?);
             }
             Ok(())

@@ -269,6 +269,12 @@ fn an_image_means_a_container() {
 fn a_list_of_hosts_is_for_those_who_can_filter() {
     let context = Context::new();
     let list = ["--allow", "example.com", "--", "touch", "ran"];
+    if has("a_list_of_hosts", "tool:bwrap", &["bwrap", "--version"]) {
+        let methods = ["run", "--backend", "bwrap", "--net-methods", "read-only"];
+        let ran = context.stockade(methods.iter().chain(&list)).ends_with(125);
+        assert!(ran.stderr.contains("methods"), "{ran:#?}");
+        assert!(!context.project().join("ran").exists());
+    }
     for (flags, word) in [
         (&["--backend", "landlock"][..], "network namespace"),
         (&["--backend", "external", "--best-effort"], "external"),

@@ -160,6 +160,15 @@ fn listed_hosts_are_reached_from_a_container() {
         let network = clauses.iter().find(|one| one["clause"] == "network");
         assert_eq!(network.unwrap()["enforcement"], "full");
     }
+    // A proxy that looks into requests opens TLS, and programs inside are shown whom to trust.
+    let script = "curl -s -o /dev/null -w '%{http_code} ' http://a.test:$WEB/; \
+                  curl -s -o /dev/null -w '%{http_code} ' -X POST http://a.test:$WEB/; \
+                  grep -c 'BEGIN CERTIFICATE' $SSL_CERT_FILE > /dev/null && echo trusted";
+    let mut args = vec!["run", "--level", "container", "--net-methods", "read-only"];
+    args.extend(list);
+    args.extend(["--env", &web, "--", "sh", "-c", script]);
+    let ran = scene.stockade(SOMEBODY, &args).ends_with(0);
+    assert_eq!(ran.stdout, "200 403 trusted\n", "{ran:#?}");
     // What has begun with the helper ends as everything else does.
     for (command, code) in [("nowhere", 127), ("/etc/passwd", 126), ("false", 1)] {
         let mut args = vec!["run", "--level", "container"];

@@ -102,6 +102,8 @@ pub struct Hosts {
     pub addresses: Addresses,
     /// Whether a process of ours is inside that connects to ports there.
     pub expose: bool,
+    /// Whether programs inside can be shown the certificates of a proxy that opens TLS.
+    pub opens_tls: bool,
 }
 
 /// What rules ask for that mounts can't give.

@@ -48,10 +48,9 @@ impl Backend for Engine {
 
     fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
         let mut answering = Answering::new(plan, launch)?;
-        let linux = if plan.linux.files.is_empty() {
-            Cow::Borrowed(&plan.linux)
-        } else {
-            Cow::Owned(trusting(plan, answering.trust())?)
+        let linux = match answering.trust(plan)? {
+            Some(trust) => Cow::Owned(trusting(plan, trust)),
+            None => Cow::Borrowed(&plan.linux),
         };
         let running = stockade_linux::spawn(
             &linux,
@@ -68,16 +67,12 @@ impl Backend for Engine {
 }
 
 /// The plan with the certificates that programs inside are to trust.
-fn trusting(plan: &ExecPlan, trust: Option<&str>) -> Result<LinuxPlan, RunError> {
-    let trust = trust.ok_or_else(|| {
-        let reason = "the policy needs TLS to be opened, and the network service does not do that";
-        super::not_ready(io::Error::other(reason))
-    })?;
+fn trusting(plan: &ExecPlan, trust: &str) -> LinuxPlan {
     let mut linux = plan.linux.clone();
     for file in &mut linux.files {
         trust.clone_into(&mut file.content);
     }
-    Ok(linux)
+    linux
 }
 
 /// A sandbox of the helper's, and what answers in its network.

@@ -33,8 +33,10 @@ pub fn plan(
         (Some(order), Some(hosts)) if !hosts.expose && !order.expose.is_empty() => {
             return Err(PlanError::Expose(backend));
         }
-        // The certificates for it would have to be put inside.
-        (Some(order), _) if order.opens_tls() => return Err(PlanError::Opened(backend)),
+        // Programs inside have to be shown whom to trust.
+        (Some(order), Some(hosts)) if !hosts.opens_tls && order.opens_tls() => {
+            return Err(PlanError::Opened(backend));
+        }
         _ => {}
     }
     program::protect_git_config(&mut plan.linux, profile);

@@ -104,9 +104,19 @@ impl<'a> Answering<'a> {
         Ok(Self { ready, guard: None })
     }
 
-    /// The certificates that programs inside are to trust, in PEM, where TLS is opened.
-    pub fn trust(&self) -> Option<&str> {
-        self.ready.as_ref()?.1.trust()
+    /// The certificates that programs inside are to trust, in PEM, for the files of a plan where
+    /// TLS is opened.
+    ///
+    /// # Errors
+    /// If the plan needs them and there are none.
+    pub fn trust(&self, plan: &ExecPlan) -> Result<Option<&str>, RunError> {
+        if plan.linux.files.is_empty() {
+            return Ok(None);
+        }
+        let trust = self.ready.as_ref().and_then(|ready| ready.1.trust());
+        let reason = "the policy needs TLS to be opened, and the network service does not do that";
+        let trust = trust.ok_or_else(|| not_ready(io::Error::other(reason)))?;
+        Ok(Some(trust))
     }
 
     /// Has the sockets answered on, which came from inside.

@@ -93,6 +93,7 @@ pub(super) const HOSTS: Hosts = Hosts {
     mechanism: "network namespace that leads to the filtering proxy only",
     addresses: Addresses::ROUTED,
     expose: true,
+    opens_tls: false,
 };
 
 /// Adds what the mediator would hold elsewhere and a mount can hold for what exists: git's

@@ -134,6 +134,27 @@ fn the_view_is_the_native_one() {
     assert!(text.lines().any(|line| line == "clone_newnet: false"));
 }
 
+/// Somebody has to answer in it, so the helper makes it and nsjail is started inside.
+#[test]
+fn a_network_with_hosts_in_it_is_the_helpers() {
+    let dir = tempfile::tempdir().unwrap();
+    let listed = Flags {
+        allow: vec![stockade_policy::host::HostPattern::parse("a.test").unwrap()],
+        ..Flags::default()
+    };
+    let plan = plan(dir.path(), listed);
+    let text = configuration(&plan);
+    assert!(text.lines().any(|line| line == "clone_newnet: false"));
+    let Carrier::Program(program) = &plan.carrier else {
+        panic!("{:?}", plan.carrier);
+    };
+    assert!(program.run.own_network && program.run.network.is_some());
+    assert!(plan.network.is_some());
+    let mut reports = plan.enforcement.iter();
+    let network = reports.find(|report| report.clause == Clause::Network);
+    assert!(network.unwrap().mechanism.contains("proxy"));
+}
+
 /// nsjail binds a tree with all its mounts, and makes only the first of them read-only.
 #[test]
 fn mounts_below_a_read_only_one_are_read_only_too() {
