@@ -30,7 +30,7 @@ impl Judge<'_> {
         match entry.action {
             "shell" => {
                 self.shell(path, arg, span);
-                result.with(Taint::OUTPUT)
+                result.with(Taint::OUTPUT | told_by(given))
             }
             "argv" => {
                 // `Deno.run({cmd: […]})`
@@ -40,7 +40,9 @@ impl Judge<'_> {
                 });
                 let arg = command.map(|(_, words)| words).or(arg);
                 self.argv(path, arg, args, span);
-                result.with(Taint::OUTPUT)
+                let program = arg.and_then(Value::as_list).and_then(<[Value]>::first);
+                let program = program.or(arg).and_then(Value::as_text);
+                result.with(Taint::OUTPUT | told_by(program.unwrap_or_default()))
             }
             "argv-rest" => {
                 let words = args.positional.get(entry.at..).unwrap_or_default();
@@ -672,5 +674,15 @@ impl Judge<'_> {
                 ),
             );
         }
+    }
+}
+
+/// What the output of a command tells: the environment, who and where it runs.
+fn told_by(command: &str) -> Taint {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    match program.rsplit('/').next().unwrap_or_default() {
+        "env" | "printenv" => Taint::ENVIRONMENT,
+        "whoami" | "id" | "hostname" | "ifconfig" | "who" | "w" | "last" => Taint::IDENTITY,
+        _ => Taint::NONE,
     }
 }

@@ -371,7 +371,13 @@ impl Judge<'_> {
         }
         if has(args, "i", &["in-place"]) {
             for word in operands(args).skip(1) {
-                self.write_at(&word.text, Writing::Append, command.span);
+                // In a log, lines that are edited are lines that are gone.
+                let how = if self.place(&word.text).is(Kind::Trace) {
+                    Writing::Replace
+                } else {
+                    Writing::Append
+                };
+                self.write_at(&word.text, how, command.span);
             }
         } else if let Some((_, file)) = operands(args)
             .next()

@@ -3,6 +3,7 @@
 use stockade_shell::{Command, CommandId, RedirectOp, Word};
 
 use super::programs::Group;
+use super::search::is_telling_pattern;
 use super::{Judge, has};
 use crate::paths::{Kind, Place, Root};
 
@@ -98,6 +99,9 @@ fn gathers(command: &Command) -> bool {
         "kubectl" | "oc" => {
             let secret = |word: &Word| matches!(word.text.as_str(), "secret" | "secrets");
             args.iter().any(secret)
+        }
+        "grep" | "egrep" | "rg" => {
+            theirs() || args.iter().any(|word| is_telling_pattern(&word.text))
         }
         "find" | "ls" | "tree" | "du" => false,
         "tar" | "bsdtar" => {

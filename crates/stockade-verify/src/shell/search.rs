@@ -2,6 +2,8 @@
 
 use stockade_shell::{Command, CommandId, Word};
 
+use super::gather::is_others;
+use super::programs::Group;
 use super::{Judge, has, operands, value_of};
 use crate::files::Deletion;
 use crate::paths::{Kind, Place};
@@ -61,12 +63,12 @@ impl Judge<'_> {
         let Some(pattern) = named.or_else(|| words.next().map(|word| word.text.as_str())) else {
             return;
         };
-        let pattern = pattern.to_ascii_lowercase();
+        let telling = is_telling_pattern(pattern);
         let wide = |word: &Word| {
             let place = Place::new(&word.text);
             place.is(Kind::System) || place.is_home() || place.path == "/var/www"
         };
-        if TELLING.iter().any(|part| pattern.contains(part)) && words.any(wide) {
+        if telling && words.any(wide) {
             let reason = "searches the system for secrets in files";
             self.add(Rule::SystemSurvey, command.span, reason);
         }
@@ -84,7 +86,31 @@ impl Judge<'_> {
         if removes || args.iter().any(|word| word.text == "-delete") {
             self.find_deletes(command, &starts);
         }
+        self.sends_found(id, command, &starts);
         self.survey(command, &starts);
+    }
+
+    /// `find ~ … -exec scp {} host: \;`
+    fn sends_found(&mut self, id: CommandId, command: &Command, starts: &[&Word]) {
+        let theirs = starts
+            .iter()
+            .any(|start| is_others(&self.place(&start.text)));
+        let sends = |inner: &Command| {
+            let name = inner.name().unwrap_or_default();
+            let sender = Group::Fetchers.has(name) || Group::Senders.has(name);
+            let given = inner.args().iter().any(|word| word.text.contains("{}"));
+            given
+                && (sender
+                    || matches!(
+                        name,
+                        "scp" | "rsync" | "rclone" | "nc" | "ncat" | "aws" | "gsutil"
+                    ))
+        };
+        let mut inner = self.script.commands.iter().skip(id + 1).take(8);
+        if theirs && inner.any(|inner| inner.parent == Some(id) && sends(inner)) {
+            let reason = "sends every file that it finds";
+            self.add(Rule::Exfiltration, command.span, reason);
+        }
     }
 
     /// `… | xargs rm`
@@ -166,6 +192,12 @@ impl Judge<'_> {
             self.add(Rule::SystemSurvey, command.span, reason);
         }
     }
+}
+
+/// Whether a search is for what others keep secret.
+pub(super) fn is_telling_pattern(pattern: &str) -> bool {
+    let pattern = pattern.to_ascii_lowercase();
+    TELLING.iter().any(|part| pattern.contains(part))
 }
 
 /// Whether a command deletes or empties the files it is given.

@@ -116,9 +116,10 @@ impl Reader<'_> {
         let start = self.token.start;
         self.advance()?;
         let params = self.params(":")?;
+        let height = self.height;
         self.expect(":")?;
         let value = self.expression()?;
-        let height = self.height;
+        let height = height.max(self.height);
         let function = Function {
             name: None,
             params,
@@ -526,9 +527,7 @@ impl Reader<'_> {
     }
 
     fn target(&mut self) -> Option<Target> {
-        if self.take("*")? {
-            return self.target();
-        }
+        self.take("*")?;
         let expr = self.primary()?;
         target_of(expr)
     }

@@ -357,6 +357,7 @@ impl<'t> Reader<'t> {
 
     /// Parameters up to `end`, which stays. Only those of `def` have types.
     fn params(&mut self, end: &str) -> Option<Vec<Param>> {
+        let mut height = 0;
         let mut out = Vec::new();
         while !self.is(end) {
             let start = self.token.start;
@@ -381,7 +382,9 @@ impl<'t> Reader<'t> {
                     self.expression()?;
                 }
                 let default = if marks == 0 && self.take("=")? {
-                    Some(self.expression()?)
+                    let default = self.expression()?;
+                    height = height.max(self.height);
+                    Some(default)
                 } else {
                     None
                 };
@@ -395,6 +398,7 @@ impl<'t> Reader<'t> {
                 break;
             }
         }
+        self.height = height;
         Some(out)
     }
 

@@ -69,6 +69,48 @@ fn what_is_not_certain_is_left_to_the_grammar() {
     assert!(read(&format!("x = {}1", "'a' + ".repeat(5_000))).is_some());
 }
 
+/// Texts with pieces taken out, doubled or exchanged: read or not, but never a failure.
+#[test]
+fn broken_texts() {
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % 0xffff_ffff).unwrap() % below.max(1)
+    };
+    let odd = [
+        "(", ")", "[", "{", "}", "'", "\"", "f'", "\\", "\n", "\t", ":", "=", "*", "#", "!", "é",
+        "\0",
+    ];
+    let samples: Vec<&str> = include_str!("samples.txt").split("#---\n").collect();
+    for _ in 0..2_000 {
+        let mut text: Vec<char> = samples[random(samples.len())].chars().collect();
+        for _ in 0..=random(4) {
+            let at = random(text.len());
+            let end = (at + random(12)).min(text.len());
+            match random(3) {
+                0 => drop(text.drain(at..end)),
+                1 => {
+                    let piece = text[at..end].to_vec();
+                    text.splice(at..at, piece);
+                }
+                _ => {
+                    let piece = odd[random(odd.len())].chars();
+                    text.splice(at..at, piece);
+                }
+            }
+        }
+        let text: String = text.into_iter().collect();
+        read(&text);
+    }
+    assert!(read(&format!("for {} in y: pass", "* ".repeat(100_000))).is_none());
+    assert!(read(&"async ".repeat(100_000)).is_none());
+    assert!(read(&"lambda x=".repeat(100_000)).is_none());
+    assert!(read(&"f'{".repeat(100_000)).is_none());
+    assert!(read(&"if x: ".repeat(100_000)).is_none());
+}
+
 /// Files of the Python that is installed, if one is.
 #[test]
 fn installed_files() {
