@@ -97,8 +97,12 @@ impl Entry {
         if let Some(place) = resolver_place(plan, image_is_root) {
             mounts.push(bind(&self.directory.join(RESOLVER_FILE), &place)?);
         }
-        for file in &plan.linux.files {
-            let place = text(file.path.as_path()).map_err(|error| error.to_string())?;
+        // Where the host has such files says nothing about an image; variables name the one that
+        // is nobody else's.
+        let places = plan.linux.files.iter().flat_map(|file| &file.paths);
+        let places = places.filter(|path| !image_is_root || path.as_path().starts_with("/dev"));
+        for place in places {
+            let place = text(place.as_path()).map_err(|error| error.to_string())?;
             mounts.push(bind(&self.directory.join(TRUST_FILE), &place)?);
         }
         Ok(())
