@@ -429,11 +429,10 @@ pub(super) fn passage(text: &[u8], at: usize) -> Range<usize> {
         .max(at.saturating_sub(LONGEST / 2));
     let mut end = at;
     loop {
-        let rest = text.get(end..).unwrap_or_default();
-        let line = rest
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .unwrap_or(rest.len());
+        // No further than is kept: a long line must not be searched anew at every hit.
+        let bound = text.len().min(at + LONGEST / 2 + 1);
+        let rest = text.get(end..bound).unwrap_or_default();
+        let line = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         end += line;
         let continued = rest.get(..line).is_some_and(|line| line.ends_with(b"\\"));
         if !continued || end - at > LONGEST / 2 || end >= text.len() {
@@ -448,7 +447,8 @@ pub(super) fn passage(text: &[u8], at: usize) -> Range<usize> {
 pub(super) fn tail(text: &[u8], at: usize) -> Range<usize> {
     let mut end = at;
     loop {
-        let rest = text.get(end..).unwrap_or_default();
+        let bound = text.len().min(at + LONGEST / 4 + 1);
+        let rest = text.get(end..bound).unwrap_or_default();
         end += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let continued = text.get(..end).is_some_and(|line| line.ends_with(b"\\"));
         if !continued || end - at > LONGEST / 4 || end >= text.len() {
