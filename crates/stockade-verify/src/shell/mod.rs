@@ -194,8 +194,10 @@ impl Judge<'_> {
     fn functions(&mut self) {
         let script = self.script;
         let itself = |command: &Command| {
-            let mut words = command.words.iter().take(3);
-            let own = words.any(|word| word.variables().next() == Some("0") && word.text == "$0");
+            // With an argument after it, it does something else the second time.
+            let last = command.words.last().filter(|_| command.words.len() <= 3);
+            let own =
+                last.is_some_and(|word| word.variables().next() == Some("0") && word.text == "$0");
             let starts = command.name().is_none_or(stockade_shell::is_shell);
             own && starts && command.background
         };
