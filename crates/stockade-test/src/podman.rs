@@ -60,6 +60,8 @@ impl Podman {
         let mut keeper = Command::new("/bin/sh")
             .args(["-c", KEEPER, "keeper"])
             .arg(&dir)
+            // It leaves copies of the images that it was given.
+            .env("TMPDIR", &dir)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
