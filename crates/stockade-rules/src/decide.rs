@@ -94,14 +94,21 @@ pub(crate) struct Best<'a>(Option<((usize, Rank, bool), &'a PathRule)>);
 
 impl<'a> Best<'a> {
     /// Takes a rule into account, with the depth of what it names on the way to the path.
-    pub(crate) fn weigh(&mut self, kind: Kind, rule: &'a PathRule, depth: Option<usize>) {
-        let (Some(allows), Some(depth)) = (rule.access.allows(kind), depth) else {
+    pub(crate) fn weigh(&mut self, kind: Kind, rule: &'a PathRule, depth: usize) {
+        let Some(allows) = rule.access.allows(kind) else {
             return;
         };
         let weight = (depth, rule.rank, !allows);
         if self.0.is_none_or(|(heaviest, _)| weight > heaviest) {
             self.0 = Some((weight, rule));
         }
+    }
+
+    /// Whether no rule can outweigh this one about a path of that depth: it is a denial that a
+    /// person stated about the path itself.
+    pub(crate) fn is_beyond_doubt(&self, depth: usize) -> bool {
+        self.0
+            .is_some_and(|(weight, _)| weight == (depth, Rank::Stated, true))
     }
 }
 
@@ -128,7 +135,9 @@ impl<'a> Decision<'a> {
     pub fn among(rules: impl IntoIterator<Item = &'a PathRule>, kind: Kind, path: &Path) -> Self {
         let mut best = Best::default();
         for rule in rules {
-            best.weigh(kind, rule, rule.pattern.depth_at(path));
+            if let Some(depth) = rule.pattern.depth_at(path) {
+                best.weigh(kind, rule, depth);
+            }
         }
         best.into()
     }

@@ -50,24 +50,31 @@ impl<'a> Index<'a> {
 
     /// Decides about reading and about writing.
     pub fn decide_both(&self, path: &Path) -> [Decision<'a>; 2] {
-        let (mut read, mut write) = (Best::default(), Best::default());
-        let mut weigh = |rule, depth| {
-            read.weigh(Kind::Read, rule, depth);
-            write.weigh(Kind::Write, rule, depth);
+        let mut best = [Best::default(), Best::default()];
+        let weigh = |best: &mut [Best<'a>; 2], rule, depth| {
+            best[0].weigh(Kind::Read, rule, depth);
+            best[1].weigh(Kind::Write, rule, depth);
         };
         let bytes = path.as_os_str().as_encoded_bytes();
+        let mut deepest = 0;
         for (depth, ancestor) in ancestors(bytes).enumerate() {
             for rule in self.at(ancestor) {
-                weigh(rule, Some(depth));
+                weigh(&mut best, rule, depth);
             }
+            deepest = depth;
+        }
+        if best.iter().all(|best| best.is_beyond_doubt(deepest)) {
+            return best.map(Into::into);
         }
         let near = self.patterns.iter();
         for (_, group) in near.filter(|(prefix, _)| bytes.starts_with(prefix)) {
             for rule in group {
-                weigh(rule, rule.pattern.depth_at(path));
+                if let Some(depth) = rule.pattern.depth_at(path) {
+                    weigh(&mut best, rule, depth);
+                }
             }
         }
-        [read.into(), write.into()]
+        best.map(Into::into)
     }
 
     /// The rules on this very path.

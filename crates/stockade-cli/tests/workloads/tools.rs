@@ -127,5 +127,25 @@ assert select.select([fd], [], [], 5)[0]; print('noticed', b'new-file' in os.rea
 EOF",
         )
         .works(prints("noticed True")),
+        workload(
+            "write-then-run",
+            "programs executed the moment they are written, replaced or made executable",
+            &["python3"],
+            "/usr/bin/python3 - <<'EOF'
+import os
+program = open('/bin/true', 'rb').read()
+def write(name, flags, mode):
+    fd = os.open(name, os.O_WRONLY | flags, mode); os.write(fd, program); os.close(fd)
+def run(name):
+    child = os.posix_spawn(name, [name], os.environ); assert os.waitpid(child, 0)[1] == 0
+for i in range(150):
+    write('./made', os.O_CREAT | os.O_EXCL, 0o755); run('./made')
+    write('./made', os.O_TRUNC, 0); run('./made'); os.unlink('./made')
+    write('./plain', os.O_CREAT | os.O_EXCL, 0o644); os.chmod('./plain', 0o755); run('./plain')
+    os.rename('./plain', './old'); write('./old', os.O_CREAT, 0o600); run('./old'); os.unlink('./old')
+print('all ran')
+EOF",
+        )
+        .works(prints("all ran")),
     ]
 }

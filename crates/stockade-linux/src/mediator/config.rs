@@ -57,7 +57,7 @@ impl Mediator<'_> {
         if !only_harmless_changes(&old, &new, &|worktree| {
             stays_inside(rules, &to.path, worktree)
         }) {
-            let decision = self.plan.rules.decide(Kind::Write, &to.path);
+            let decision = self.rules.decide(Kind::Write, &to.path);
             return Err(self
                 .records
                 .deny(caller, Operation::GitConfig, &to.path, decision.rule));

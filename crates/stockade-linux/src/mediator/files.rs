@@ -37,6 +37,11 @@ impl Mediator<'_> {
         };
         let text = caller.text(path)?;
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
+        if exclusive {
+            if let Some(fd) = self.create_at_once(caller, directory, &text, flags, mode)? {
+                return Ok(descriptor(fd, inherit, flags, mode));
+            }
+        }
         let last = if exclusive || flags.contains(OFlags::NOFOLLOW) {
             Last::Keep
         } else {
@@ -46,27 +51,48 @@ impl Mediator<'_> {
             Err(Errno::ACCESS) => return Err(self.refused_on_the_way(caller, directory, &text)),
             other => other?,
         };
-        let fd = match landing {
-            Landing::Object(_) if exclusive => return Err(Errno::EXIST),
+        match landing {
+            Landing::Object(_) if exclusive => Err(Errno::EXIST),
             Landing::Object(object) => {
                 let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
                 if let Some(fd) = self.inherited(caller, &object, flags)? {
-                    return Ok(Answer::Descriptor(fd, inherit));
+                    return Ok(Answer::SoleDescriptor(fd, inherit));
                 }
                 self.judge_object(caller, &object, writes || flags.contains(OFlags::TMPFILE))?;
                 match self.reopen(caller, &object, flags, mode, inherit)? {
-                    Some(fd) => fd,
-                    None => return Ok(Answer::Later),
+                    Some(fd) if object.kind().is_file() => {
+                        let mode = Mode::from_raw_mode(object.stat.st_mode);
+                        Ok(descriptor(fd, inherit, flags, mode))
+                    }
+                    Some(fd) => Ok(Answer::SoleDescriptor(fd, inherit)),
+                    None => Ok(Answer::Later),
                 }
             }
+            Landing::Free(_) if !flags.contains(OFlags::CREATE) => Err(Errno::NOENT),
             Landing::Free(name) => {
-                if !flags.contains(OFlags::CREATE) {
-                    return Err(Errno::NOENT);
-                }
-                self.create(caller, &name, flags, mode)?
+                let fd = self.create(caller, &name, flags, mode)?;
+                Ok(descriptor(fd, inherit, flags, mode))
             }
+        }
+    }
+
+    /// Makes a file that must be new, without looking first whether it is: making it tells. None
+    /// if the policy has something to say about the name.
+    fn create_at_once(
+        &mut self,
+        caller: &Caller,
+        directory: u64,
+        text: &CStr,
+        flags: OFlags,
+        mode: Mode,
+    ) -> Result<Option<OwnedFd>, Errno> {
+        let Ok(name) = self.name(caller, directory, text) else {
+            return Ok(None);
         };
-        Ok(Answer::Descriptor(fd, inherit))
+        if name.slash || !self.rules.decide(Kind::Write, &name.path).allowed {
+            return Ok(None);
+        }
+        self.make(caller, &name, flags, mode).map(Some)
     }
 
     /// `/dev/stderr` and its like: what the caller holds open already, if the policy would not
@@ -85,7 +111,7 @@ impl Mediator<'_> {
             let here = rustix::fs::stat(path);
             here.is_ok_and(|here| {
                 (here.st_dev, here.st_ino) == (object.stat.st_dev, object.stat.st_ino)
-            }) && self.plan.rules.decide(Kind::Write, path).allowed
+            }) && self.rules.decide(Kind::Write, path).allowed
         });
         if openable {
             return Ok(None);
@@ -102,14 +128,15 @@ impl Mediator<'_> {
     /// A hidden directory in the path: the refusal is the policy's, and is recorded as such.
     fn refused_on_the_way(&mut self, caller: &Caller, directory: u64, text: &CStr) -> Errno {
         let path = self.lexical_path(caller, directory, text);
-        match path {
-            Some(path) if !self.plan.rules.decide(Kind::Read, path.as_path()).allowed => {
-                let rule = self.plan.rules.decide(Kind::Read, path.as_path()).rule;
-                self.records
-                    .deny(caller, Operation::Read, path.as_path(), rule)
-            }
-            _ => Errno::ACCESS,
+        let Some(path) = path else {
+            return Errno::ACCESS;
+        };
+        let decision = self.rules.decide(Kind::Read, path.as_path());
+        if decision.allowed {
+            return Errno::ACCESS;
         }
+        self.records
+            .deny(caller, Operation::Read, path.as_path(), decision.rule)
     }
 
     /// `openat2(2)`: flags and mode lie behind a pointer.
@@ -226,7 +253,7 @@ impl Mediator<'_> {
             Fork::Parent(_) => Ok(None),
             Fork::Child => {
                 let answer = open_object(object, flags, Mode::empty())
-                    .map(|fd| Answer::Descriptor(fd, inherit));
+                    .map(|fd| Answer::SoleDescriptor(fd, inherit));
                 exit_now(i32::from(self.send(caller.id, answer).is_err()))
             }
         }
@@ -246,6 +273,16 @@ impl Mediator<'_> {
             return Ok(fd);
         }
         self.judge(caller, Operation::Create, Kind::Write, &name.path)?;
+        self.make(caller, name, flags, mode)
+    }
+
+    fn make(
+        &mut self,
+        caller: &Caller,
+        name: &Name,
+        flags: OFlags,
+        mode: Mode,
+    ) -> Result<OwnedFd, Errno> {
         let fd = self.with_umask_of(caller, |_| {
             let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
             rustix::fs::openat(&name.directory, &name.last, flags, mode)
@@ -263,6 +300,21 @@ impl Mediator<'_> {
         let umask = self.umasks.of(caller, self.proc.as_fd())?;
         rustix::process::umask(umask);
         make(self)
+    }
+}
+
+/// How a regular file is handed over. One that somebody has open for writing can't be executed
+/// (`ETXTBSY`), and the caller may be about to, so the mediator's own descriptor must be gone
+/// before. But where nobody may execute the file, somebody must first ask the mediator to change
+/// its mode, and by then it is. What is left: a lock (flock(2)) that the caller leaves to the end
+/// of its descriptor lasts until the mediator's has ended too, a moment longer. Whoever opens the
+/// file to write it or to make it asks the mediator and never sees that.
+fn descriptor(fd: OwnedFd, inherit: Inherit, flags: OFlags, mode: Mode) -> Answer {
+    let executable = mode.intersects(Mode::XUSR | Mode::XGRP | Mode::XOTH);
+    if executable && flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
+        Answer::SoleDescriptor(fd, inherit)
+    } else {
+        Answer::Descriptor(fd, inherit)
     }
 }
 

@@ -10,6 +10,7 @@ use super::attributes::SET_ID;
 use super::caller::{Caller, low_word};
 use super::place::{Landing, Last, Name};
 use super::record::Operation;
+use super::redirects::redirects;
 use super::{Answer, Mediator};
 
 impl Mediator<'_> {
@@ -37,13 +38,13 @@ impl Mediator<'_> {
         if name.last.as_bytes() != b"hooks" {
             return false;
         }
-        let decision = self.plan.rules.decide(Kind::Write, &name.path);
+        let decision = self.rules.decide(Kind::Write, &name.path);
         let built_in = decision
             .rule
             .is_some_and(|rule| rule.rank == Rank::Default && rule.access == Access::DenyWrite);
         let inside = || {
             let parent = name.path.parent();
-            parent.is_some_and(|parent| self.plan.rules.decide(Kind::Write, parent).allowed)
+            parent.is_some_and(|parent| self.rules.decide(Kind::Write, parent).allowed)
         };
         built_in && decision.names(&name.path) && inside()
     }
@@ -199,6 +200,9 @@ impl Mediator<'_> {
         operation: Operation,
         name: &Name,
     ) -> Result<(), Errno> {
+        if !redirects(&name.path) {
+            return Ok(());
+        }
         match rustix::fs::statat(&name.directory, &name.last, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => self.refuse_redirect(caller, operation, &name.path, &stat),
             // What does not exist redirects nothing.

@@ -74,7 +74,7 @@ impl Mediator<'_> {
             .private
             .iter()
             .any(|private| path.starts_with(private));
-        let in_project = self.plan.rules.decide(Kind::Write, path).allowed;
+        let in_project = self.rules.decide(Kind::Write, path).allowed;
         if !in_project
             || private && !below_a_root(&self.plan.rules, path)
             || self.made.iter().any(|made| made.identity == identity)
@@ -106,7 +106,7 @@ impl Mediator<'_> {
 }
 
 /// Whether a file of this name sends git elsewhere.
-fn redirects(path: &Path) -> bool {
+pub(super) fn redirects(path: &Path) -> bool {
     path.file_name()
         .is_some_and(|name| name == ".git" || name == "commondir")
 }

@@ -1,7 +1,6 @@
 //! The file-system view: which paths need a mount of their own, and what it shows.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use stockade_linux::plan::{Mount, Root, View};
 use stockade_policy::profile::{Base, Profile};
@@ -110,9 +109,24 @@ fn with_engine_rules(mut rules: RuleSet) -> RuleSet {
 #[derive(Default)]
 struct Points {
     /// Paths at which something may change, in order.
-    seen: BTreeMap<AbsPath, (Seen, View)>,
-    /// The files among them that the user's own rules name.
-    stated_files: HashSet<AbsPath>,
+    seen: BTreeMap<AbsPath, Point>,
+}
+
+struct Point {
+    seen: Seen,
+    view: View,
+    /// Whether it is a file that the user's own rules name.
+    is_stated_file: bool,
+}
+
+impl Point {
+    fn new(seen: Seen, view: View) -> Self {
+        Self {
+            seen,
+            view,
+            is_stated_file: false,
+        }
+    }
 }
 
 impl Points {
@@ -148,7 +162,7 @@ impl Points {
                 continue;
             };
             if !stated_at(rules, &path) {
-                self.seen.insert(path, (Seen::Private, view));
+                self.seen.insert(path, Point::new(Seen::Private, view));
             }
         }
         for path in ["/run", "/var/run"] {
@@ -157,13 +171,15 @@ impl Points {
             };
             let present = matches!(host.find(&path), Found::Present { real, kind: Kind::Directory, .. } if real == path);
             if present && profile.base.value == Base::Host && !stated_at(rules, &path) {
-                self.seen.insert(path, (Seen::Hidden, View::Empty));
+                self.seen
+                    .insert(path, Point::new(Seen::Hidden, View::Empty));
             }
         }
         if profile.base.value == Base::Minimal
             && let Ok(sys) = AbsPath::new("/sys")
         {
-            self.seen.insert(sys, (Seen::ReadOnly, View::ReadOnly));
+            self.seen
+                .insert(sys, Point::new(Seen::ReadOnly, View::ReadOnly));
         }
         Ok(())
     }
@@ -177,14 +193,13 @@ impl Points {
             let Found::Present { real, kind, .. } = host.find(path) else {
                 continue;
             };
-            if kind == Kind::File && rule.rank == Rank::Stated {
-                self.stated_files.insert(real.clone());
-            }
-            self.add(real, index);
+            let is_stated_file = kind == Kind::File && rule.rank == Rank::Stated;
+            self.add(real, index, is_stated_file);
         }
         for socket in &profile.network.unix {
             if let Found::Present { real, .. } = host.find(&socket.value) {
-                self.seen.insert(real, (Seen::ReadOnly, View::ReadOnly));
+                self.seen
+                    .insert(real, Point::new(Seen::ReadOnly, View::ReadOnly));
             }
         }
     }
@@ -201,24 +216,27 @@ impl Points {
                 && real != *path
                 && (rule.rank == Rank::Default || (shows && at_top))
             {
-                self.seen
-                    .insert(path.clone(), (Seen::ReadOnly, View::Symlink(real)));
+                self.seen.insert(
+                    path.clone(),
+                    Point::new(Seen::ReadOnly, View::Symlink(real)),
+                );
             }
         }
     }
 
-    fn add(&mut self, path: AbsPath, rules: &Index<'_>) {
+    fn add(&mut self, path: AbsPath, rules: &Index<'_>, is_stated_file: bool) {
         if path == AbsPath::root() {
             return;
         }
-        if let Entry::Vacant(point) = self.seen.entry(path) {
-            let [read, write] = rules.decide_both(point.key().as_path());
-            point.insert(match (read.allowed, write.allowed) {
-                (false, _) => (Seen::Hidden, View::Hidden),
-                (true, false) => (Seen::ReadOnly, View::ReadOnly),
-                (true, true) => (Seen::Writable, View::Writable),
-            });
-        }
+        let point = self.seen.entry(path).or_insert_with_key(|path| {
+            let [read, write] = rules.decide_both(path.as_path());
+            match (read.allowed, write.allowed) {
+                (false, _) => Point::new(Seen::Hidden, View::Hidden),
+                (true, false) => Point::new(Seen::ReadOnly, View::ReadOnly),
+                (true, true) => Point::new(Seen::Writable, View::Writable),
+            }
+        });
+        point.is_stated_file |= is_stated_file;
     }
 
     /// A second lock on protected names that exist at the top of a writable root. git's own
@@ -228,7 +246,7 @@ impl Points {
             if !protected.name.ends_with("/config")
                 && matches!(host.find(&path), Found::Present { real, .. } if real == path)
             {
-                self.add(path, rules);
+                self.add(path, rules, false);
             }
         }
     }
@@ -240,7 +258,8 @@ impl Points {
         let mut mounts: Vec<Mount> = Vec::new();
         let mut writable = Vec::new();
         let mut covered = 0;
-        for (path, (seen, view)) in self.seen {
+        for (path, point) in self.seen {
+            let Point { seen, view, .. } = point;
             while above
                 .last()
                 .is_some_and(|(ancestor, _)| !path.is_within(ancestor))
@@ -258,7 +277,7 @@ impl Points {
             if !needed && !is_link {
                 continue;
             }
-            if view == View::Hidden && self.stated_files.contains(&path) {
+            if view == View::Hidden && point.is_stated_file {
                 covered += 1;
                 if covered > most_covered {
                     continue;
