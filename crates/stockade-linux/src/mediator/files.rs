@@ -37,10 +37,10 @@ impl Mediator<'_> {
         };
         let text = caller.text(path)?;
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
-        if exclusive {
-            if let Some(fd) = self.create_at_once(caller, directory, &text, flags, mode)? {
-                return Ok(descriptor(fd, inherit, flags, mode));
-            }
+        if exclusive
+            && let Some(fd) = self.create_at_once(caller, directory, &text, flags, mode)?
+        {
+            return Ok(descriptor(fd, inherit, flags, mode));
         }
         let last = if exclusive || flags.contains(OFlags::NOFOLLOW) {
             Last::Keep
