@@ -26,6 +26,18 @@ fn a_command_ends_as_a_shell_would_say() {
     assert!(missing.stderr.contains("no-such-program"), "{missing:#?}");
     let plain = context.stockade(bare(&["./plain"])).ends_with(126);
     assert!(plain.stderr.contains("./plain"), "{plain:#?}");
+    // A directory can't be executed, which `execvp(3)` calls a missing permission.
+    std::fs::create_dir(context.project().join("no-such")).unwrap();
+    let path = format!("PATH={}:/usr/bin", context.project().display());
+    let nowhere = [
+        "run",
+        "--danger-full-access",
+        "--env",
+        &path,
+        "--",
+        "no-such",
+    ];
+    context.stockade(nowhere).ends_with(127);
 }
 
 #[test]
