@@ -41,6 +41,22 @@ fn a_command_ends_as_a_shell_would_say() {
 }
 
 #[test]
+fn a_command_without_its_dashes_is_told_where_it_goes() {
+    let context = Context::new();
+    let refused = context
+        .stockade(["run", "--read-only", "ls", "-l"])
+        .ends_with(2);
+    let advice = "stockade run -- ls";
+    assert!(refused.stderr.contains(advice), "{refused:#?}");
+    let refused = context.stockade(["run", "--json", "ls"]).ends_with(2);
+    assert!(refused.stderr.contains(advice), "{refused:#?}");
+    let refused = context
+        .stockade(["run", "--nonsense", "--", "ls"])
+        .ends_with(2);
+    assert!(!refused.stderr.contains(advice), "{refused:#?}");
+}
+
+#[test]
 fn the_command_gets_its_arguments_and_streams_untouched() {
     let context = Context::new();
     let ran = context
