@@ -18,6 +18,8 @@ mod ws;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
 use crate::args::{Command, PolicyCommand};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -75,12 +77,27 @@ pub(crate) fn usage(refusal: &clap::Error) -> ExitCode {
         let text = refusal.to_string();
         let text = text.trim_start_matches("error: ");
         let message = text.split("\n\n").next().unwrap_or(text);
-        let failure = Failure::text(Exit::Usage, message).hint("see `stockade --help`");
+        let hint = bare_command(refusal).unwrap_or_else(|| "see `stockade --help`".to_owned());
+        let failure = Failure::text(Exit::Usage, message).hint(hint);
         output::failure(&failure, Format::Json);
     } else {
         let _ = refusal.print();
+        if let Some(hint) = bare_command(refusal) {
+            let _ = output::hint(&hint);
+        }
     }
     Exit::Usage.into()
+}
+
+/// The advice for a command that was typed without the `--` before it.
+fn bare_command(refusal: &clap::Error) -> Option<String> {
+    let word = match refusal.get(ContextKind::InvalidArg)? {
+        ContextValue::String(word) if refusal.kind() == ErrorKind::UnknownArgument => word,
+        _ => return None,
+    };
+    let is_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
+    let is_command = is_run && !word.starts_with('-');
+    is_command.then(|| format!("the command comes after `--`: stockade run -- {word}"))
 }
 
 impl Command {

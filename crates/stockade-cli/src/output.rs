@@ -115,13 +115,18 @@ pub(crate) fn warn(message: &str, format: Format) {
     };
 }
 
-fn failure_text(failure: &Failure) -> io::Result<()> {
+/// What the person could do next, on stderr.
+pub(crate) fn hint(text: &str) -> io::Result<()> {
     let mut err = anstream::stderr().lock();
-    writeln!(err, "{BAD}error:{BAD:#} {}", printable(&failure.message()))?;
-    if let Some(hint) = failure.next_step() {
-        writeln!(err, "{BOLD}hint:{BOLD:#} {}", printable(hint))?;
-    }
-    Ok(())
+    writeln!(err, "{BOLD}hint:{BOLD:#} {}", printable(text))
+}
+
+fn failure_text(failure: &Failure) -> io::Result<()> {
+    let message = failure.message();
+    let mut err = anstream::stderr().lock();
+    writeln!(err, "{BAD}error:{BAD:#} {}", printable(&message))?;
+    drop(err);
+    failure.next_step().map_or(Ok(()), hint)
 }
 
 /// On one line, so that it can be told from what the command itself wrote.

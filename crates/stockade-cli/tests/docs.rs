@@ -1,4 +1,4 @@
-//! The commands in README.md are run, and print what it says they print.
+//! The commands in README.md are run, and print what it says they print; those in docs/ exist.
 //!
 //! In a block marked `console`, `$ ` begins a command and the lines below it are its output, on
 //! stdout or stderr. `? 2` is its exit code, 0 where it is not given. `[..]` stands for the rest
@@ -147,6 +147,37 @@ fn the_examples_do_what_they_say() {
             "more than expected: {what}"
         );
     }
+}
+
+/// The words of a command in a document, with its flags asked for and nothing done.
+fn asking_for_help(line: &str) -> String {
+    let command = line.split(" #").next().unwrap_or_default();
+    let command = command.split([';', '|', '>', '&']).next().unwrap();
+    match command.split_once(" -- ") {
+        Some((flags, _)) => format!("{flags} --help"),
+        None => format!("{} --help", command.trim_end()),
+    }
+}
+
+#[test]
+fn every_command_of_the_documents_exists() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    project(dir.path());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let documents = fs::read_dir(root.join("docs")).unwrap();
+    let documents = documents.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+    let mut count = 0;
+    for text in documents.chain([README.to_owned()]) {
+        let lines = text.lines().map(|line| line.trim_start_matches("$ "));
+        for line in lines.filter(|line| line.starts_with("stockade ")) {
+            let command = asking_for_help(line);
+            let output = shell(&command, dir.path()).output().unwrap();
+            assert!(output.status.success(), "{line}\n$ {command}\n{output:?}");
+            assert!(!line.contains(" · "), "two commands in one line: {line}");
+            count += 1;
+        }
+    }
+    assert!(count >= 30, "only {count} were found");
 }
 
 #[test]

@@ -16,9 +16,8 @@ use std::path::{Path, PathBuf};
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{AttachContainerOptionsBuilder, StartContainerOptions};
 use serde_json::json;
-use stockade::backend::foundation::{self, Hosts, Words};
+use stockade::backend::foundation;
 use stockade::backend::{Answering, Backend, Held, Launch};
-use stockade::network::Addresses;
 use stockade::probe::{Gap, Support};
 use stockade::{Carrier, ExecPlan, PlanError, RunError, Spec};
 use stockade_linux::plan::Text;
@@ -28,9 +27,10 @@ use stockade_policy::profile::{Backend as Name, Profile};
 use crate::engine::{Engine, EngineError, chain};
 use crate::entry::{Entry, NotBegun};
 use crate::guard::Guard;
-use crate::image::{EMPTY_IMAGE, Images};
+use crate::image::Images;
 use crate::pump::{ContainerRun, Started};
 use crate::settings::{Settings, ThisHost, create_body};
+use crate::words::words;
 
 /// Containers of Docker or Podman.
 #[derive(Clone, Debug)]
@@ -41,14 +41,6 @@ pub struct DockerBackend {
     guard: Option<PathBuf>,
     helper: Option<PathBuf>,
 }
-
-/// How hosts are let through in every container that they are let through in.
-pub(crate) const HOSTS: Hosts = Hosts {
-    mechanism: "network namespace with a loopback only, on which the filtering proxy answers",
-    addresses: Addresses::LOOPBACK,
-    expose: false,
-    opens_tls: true,
-};
 
 /// gVisor's name among an engine's runtimes.
 const RUNSC: &str = "runsc";
@@ -116,34 +108,6 @@ impl DockerBackend {
         (self.name == Name::Gvisor).then_some(RUNSC)
     }
 
-    fn words(&self) -> Words {
-        let is_guest = self.name == Name::Gvisor;
-        Words {
-            files: "the container's mounts",
-            devices: "a /dev of its own",
-            processes: "pid namespace; a guard ends it with its launcher",
-            privileges: "no capabilities, no_new_privs",
-            seccomp: if is_guest {
-                "gVisor's kernel, which the host's filters"
-            } else {
-                "seccomp filter as the engine takes it"
-            },
-            seccomp_gap: Some(if is_guest {
-                "the filter itself is not installed inside"
-            } else {
-                "rules that need an order (clone, unshare, personality, socket) are left to the \
-                 container's namespaces; process 1 inside is the engine's"
-            }),
-            network: "network namespace with a loopback only",
-            // A socket of gVisor's own network can't be handed out.
-            hosts: (!is_guest).then_some(HOSTS),
-            ipc: "ipc namespace, hidden sockets",
-            ipc_gap: (!is_guest).then_some(
-                "Unix sockets of the host that lie in a readable directory can be connected to",
-            ),
-        }
-    }
-
     fn unusable(&self, reason: impl Into<String>, fix: Option<&str>) -> PlanError {
         PlanError::Unusable {
             backend: self.name,
@@ -182,7 +146,7 @@ impl Backend for DockerBackend {
     }
 
     fn plan(&self, profile: &Profile, spec: &Spec) -> Result<ExecPlan, PlanError> {
-        let mut plan = foundation::plan(profile, spec, self.name, &self.words())?;
+        let mut plan = foundation::plan(profile, spec, self.name, &words(self.runtime()))?;
         if !spec.keep_descriptors.is_empty() {
             let reason = "descriptors can't be handed into a container";
             return Err(self.unusable(reason, Some("leave out --pass-fd, or name another backend")));
@@ -204,17 +168,12 @@ impl Backend for DockerBackend {
         let random = random().map_err(PlanError::Random)?;
         let hidden = std::env::temp_dir().join(format!("stockade-hidden-{random:016x}"));
         let settings = Settings {
-            image: self.image.as_deref().unwrap_or(EMPTY_IMAGE),
-            image_is_root: self.image.is_some(),
             runtime: self.runtime(),
-            user: (
-                rustix::process::geteuid().as_raw(),
-                rustix::process::getegid().as_raw(),
-            ),
-            memory: profile.limits.memory(),
-            pids: profile.limits.pids(),
-            nano_cpus: None,
-            hidden_file: hidden.to_str().unwrap_or_default(),
+            ..Settings::of(
+                profile,
+                self.image.as_deref(),
+                hidden.to_str().unwrap_or_default(),
+            )
         };
         let mut body = create_body(&plan.linux, &settings, &ThisHost)
             .map_err(|error| self.unusable(error.to_string(), None))?;
@@ -224,7 +183,7 @@ impl Backend for DockerBackend {
             let helper = self.helper.as_deref();
             let helper = helper.ok_or_else(|| self.unusable(no_helper, None))?;
             entry
-                .put_first(&mut body, &plan, helper, settings.image_is_root)
+                .put_first(&mut body, &plan, helper, self.image.is_some())
                 .map_err(|reason| self.unusable(reason, None))?;
         }
         limits_hold(&mut plan, profile);

@@ -90,11 +90,17 @@ impl Engine {
     pub fn connect() -> Result<Self, EngineError> {
         let sockets = sockets(|name| env::var_os(name), rustix::process::getuid().as_raw())?;
         let mut reasons = Vec::new();
+        let mut absent = Vec::new();
         for socket in sockets {
+            let name = format!("`{}`", socket.display());
             match Self::at(&socket) {
                 Ok(engine) => return Ok(engine),
-                Err(error) => reasons.push(format!("`{}`: {}", socket.display(), chain(&error))),
+                Err(_) if is_absent(&socket) => absent.push(name),
+                Err(error) => reasons.push(format!("{name}: {}", chain(&error))),
             }
+        }
+        if !absent.is_empty() {
+            reasons.push(format!("there is no {}", absent.join(", ")));
         }
         Err(EngineError::NoEngine(reasons.join("; ")))
     }
@@ -289,6 +295,11 @@ fn beginning_of(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let after_name = stat.rsplit_once(')')?.1;
     after_name.split_whitespace().nth(19).map(str::to_owned)
+}
+
+fn is_absent(path: &Path) -> bool {
+    let looked = std::fs::symlink_metadata(path);
+    looked.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// Where an engine may listen: what the user says, or the usual places.

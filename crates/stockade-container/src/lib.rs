@@ -27,6 +27,7 @@ mod request;
 mod sandbox;
 pub mod settings;
 mod usage;
+mod words;
 
 pub use backend::DockerBackend;
 pub use devenv::{CachedImage, DevEnvError, DevEnvManager, SwapRequest, Teller};

@@ -6,16 +6,17 @@ use std::path::Path;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::WaitContainerOptionsBuilder;
 use futures_util::StreamExt;
-use stockade::backend::foundation::{self, Words};
+use stockade::backend::foundation;
 use stockade::{ExecPlan, Spec};
 use stockade_policy::profile::{Backend as Name, NetworkProfile, Profile};
 use stockade_policy::{SandboxPolicy, Surroundings};
 
-use crate::backend::{HOSTS, random};
+use crate::backend::random;
 use crate::engine::{Engine, EngineError, call, chain};
-use crate::image::{EMPTY_IMAGE, Images};
+use crate::image::Images;
 use crate::sandbox::start;
 use crate::settings::{Settings, ThisHost, create_body};
+use crate::words::words;
 
 /// What a container is wanted for.
 #[derive(Debug)]
@@ -26,9 +27,8 @@ pub(crate) struct Wish<'a> {
     /// What the policy is about.
     pub(crate) dir: &'a Path,
     pub(crate) command: &'a str,
-    pub(crate) image: &'a str,
-    /// Whether the image is the file system.
-    pub(crate) image_is_root: bool,
+    /// The image that is the file system; if none the host's is.
+    pub(crate) image: Option<&'a str>,
     pub(crate) runtime: Option<&'a str>,
 }
 
@@ -46,34 +46,13 @@ impl Wish<'_> {
             env: std::env::vars_os().collect(),
             ..Spec::default()
         };
-        let words = Words {
-            files: "the container's mounts",
-            devices: "a /dev of its own",
-            processes: "pid namespace",
-            privileges: "no capabilities, no_new_privs",
-            seccomp: "seccomp filter as the engine takes it",
-            seccomp_gap: None,
-            network: "network namespace with a loopback only",
-            // A socket of another kernel's network can't be handed out.
-            hosts: self.runtime.is_none().then_some(HOSTS),
-            ipc: "ipc namespace",
-            ipc_gap: None,
-        };
+        let words = words(self.runtime);
         let plan = foundation::plan(&profile, &spec, Name::Docker, &words)
             .map_err(|error| chain(&error))?;
         let settings = Settings {
-            image: self.image,
-            image_is_root: self.image_is_root,
             runtime: self.runtime,
-            user: (
-                rustix::process::geteuid().as_raw(),
-                rustix::process::getegid().as_raw(),
-            ),
-            memory: profile.limits.memory(),
-            pids: profile.limits.pids(),
-            nano_cpus: None,
             // Nothing that is hidden is a file here: a project's own rules hide nothing.
-            hidden_file: "/dev/null",
+            ..Settings::of(&profile, self.image, "/dev/null")
         };
         let body = create_body(&plan.linux, &settings, &ThisHost);
         Ok((plan, body.map_err(|error| error.to_string())?))
@@ -88,8 +67,7 @@ pub(crate) fn self_test(engine: &Engine, runtime: Option<&str>) -> Result<(), En
         network: None,
         dir: Path::new("/"),
         command: "/bin/true",
-        image: EMPTY_IMAGE,
-        image_is_root: false,
+        image: None,
         runtime,
     };
     let (_, body) = wish.request().map_err(EngineError::NoEngine)?;

@@ -337,8 +337,7 @@ impl ContainerSandbox {
             network: self.reachable.as_ref().map(|reachable| &reachable.network),
             dir: &self.project,
             command: "/bin/true",
-            image: &self.image,
-            image_is_root: true,
+            image: Some(&self.image),
             runtime: self.runtime.as_deref(),
         };
         let (plan, mut body) = wish.request().map_err(odd)?;

@@ -8,18 +8,18 @@ use bollard::models::{
     MountTmpfsOptions, MountType, ResourcesUlimits,
 };
 use stockade_linux::plan::{LinuxPlan, Mount, Resource, Root, View};
+use stockade_policy::profile::Profile;
 use stockade_rules::AbsPath;
 
 use crate::engine::{OWNER_LABEL, owner};
+use crate::image::EMPTY_IMAGE;
 
 /// What a container is made of besides the plan.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
 pub struct Settings<'a> {
-    /// The image.
-    pub image: &'a str,
-    /// Whether the image is the file system; otherwise the host's is, as the plan shows it.
-    pub image_is_root: bool,
+    /// The image that is the file system; if none the host's is, as the plan shows it.
+    pub image: Option<&'a str>,
     /// The engine's runtime; its default if none.
     pub runtime: Option<&'a str>,
     /// User and group inside.
@@ -28,10 +28,25 @@ pub struct Settings<'a> {
     pub memory: Option<u64>,
     /// Processes and threads of the whole container.
     pub pids: Option<u64>,
-    /// How much of one CPU, in billionths; all of them if none.
-    pub nano_cpus: Option<u64>,
     /// A file that nobody may read, put in place of those that are hidden.
     pub hidden_file: &'a str,
+}
+
+impl<'a> Settings<'a> {
+    /// With the caller's user and the limits of a profile.
+    pub fn of(profile: &Profile, image: Option<&'a str>, hidden_file: &'a str) -> Self {
+        Self {
+            image,
+            runtime: None,
+            user: (
+                rustix::process::geteuid().as_raw(),
+                rustix::process::getegid().as_raw(),
+            ),
+            memory: profile.limits.memory(),
+            pids: profile.limits.pids(),
+            hidden_file,
+        }
+    }
 }
 
 /// What of the host has to be looked at.
@@ -66,7 +81,7 @@ pub fn create_body(
     };
     let (uid, gid) = settings.user;
     Ok(ContainerCreateBody {
-        image: Some(settings.image.to_owned()),
+        image: Some(settings.image.unwrap_or(EMPTY_IMAGE).to_owned()),
         // Whatever the image says is started with: the command is the plan's.
         entrypoint: Some(words(&plan.command.argv)?),
         cmd: Some(Vec::new()),
@@ -137,7 +152,6 @@ fn host_config(
         memory: settings.memory.map(signed),
         memory_swap: settings.memory.map(signed),
         mounts: Some(mounts(plan, settings, host)?),
-        nano_cpus: settings.nano_cpus.map(signed),
         network_mode: Some(network.to_owned()),
         pids_limit: settings.pids.map(signed),
         runtime: settings.runtime.map(str::to_owned),
@@ -199,7 +213,7 @@ fn mounts(
 ) -> Result<Vec<EngineMount>, NotText> {
     let mut out = Vec::new();
     let spoken = |path: &AbsPath| plan.mounts.iter().any(|mount| mount.path == *path);
-    if plan.root == Root::Host && !settings.image_is_root {
+    if plan.root == Root::Host && settings.image.is_none() {
         for (path, real) in host.top() {
             if !is_engines(&path) && !spoken(&path) {
                 bind(&path, &real, true, plan, host, &mut out)?;
@@ -207,7 +221,7 @@ fn mounts(
         }
     }
     for mount in &plan.mounts {
-        if settings.image_is_root && !belongs_to_project(plan, mount) {
+        if settings.image.is_some() && !belongs_to_project(plan, mount) {
             continue;
         }
         let path = &mount.path;

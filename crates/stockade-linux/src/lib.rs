@@ -30,6 +30,7 @@ mod namespaces;
 mod network;
 pub mod plan;
 pub mod probe;
+pub mod search;
 pub mod seccomp;
 mod signals;
 mod spawn;

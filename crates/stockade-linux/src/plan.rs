@@ -286,7 +286,11 @@ enum TextWire {
 impl Text {
     /// Takes an argument; none if it contains a NUL byte.
     pub fn new(text: impl Into<OsString>) -> Option<Self> {
-        CString::new(text.into().into_vec()).ok().map(Self)
+        Self::from_bytes(text.into().into_vec())
+    }
+
+    pub(crate) fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
+        CString::new(bytes).ok().map(Self)
     }
 
     /// As the system call wants it.

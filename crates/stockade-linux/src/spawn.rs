@@ -417,7 +417,7 @@ impl fmt::Display for SpawnError {
             }
             Self::Fork(_) => write!(f, "could not make a process"),
             Self::Lost => write!(f, "the helper ended without a word"),
-            Self::Network(_) => write!(f, "nobody answers in the sandbox's network"),
+            Self::Network(_) => write!(f, "could not serve the sandbox's network"),
             Self::Stage {
                 stage,
                 subject: Some(subject),

@@ -29,6 +29,7 @@ pub mod exec;
 pub mod flag;
 pub mod hostside;
 pub mod judge;
+pub mod keeper;
 pub mod ledger;
 pub mod matrix;
 pub mod need;

@@ -35,6 +35,8 @@ pub(crate) struct Imported {
 const RATIO: u64 = 1000;
 /// …once it is past this.
 const UNSUSPICIOUS: u64 = 64 * 1024 * 1024;
+/// What its frames begin with (RFC 8878).
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const LONGEST_MANIFEST: u64 = 16 * 1024 * 1024;
 const MOST_FILES: usize = 20_000_000;
 /// What zstd may remember, as a power of two: what its own program allows.
@@ -63,6 +65,11 @@ pub(crate) fn from_reader(
     let begins = io::BufRead::fill_buf(&mut source).map_err(unreadable)?;
     if begins.first() == Some(&b'{') {
         return hawk::read(source, sink);
+    }
+    if !begins.starts_with(&ZSTD) {
+        return Err(Error::Import(
+            "it is neither a file of `stockade ws export` nor a snapshot of Hawk".to_owned(),
+        ));
     }
     let read = std::cell::Cell::new(0);
     let counted = Counted {

@@ -68,9 +68,12 @@ fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             "  {:<16} {style}{word:<8}{style:#} {}",
             row.name, row.detail
         )?;
-        for gap in row.support.gaps() {
+        let mut gaps = row.support.gaps().iter().peekable();
+        while let Some(gap) = gaps.next() {
             writeln!(out, "    {DIM}{}:{DIM:#} {}", gap.what, gap.reason)?;
-            if let Some(fix) = &gap.fix {
+            // What would fix several is said once, below the last of them.
+            let next = gaps.peek().and_then(|gap| gap.fix.as_ref());
+            if let Some(fix) = gap.fix.as_ref().filter(|fix| next != Some(fix)) {
                 writeln!(out, "    {DIM}hint:{DIM:#} {fix}")?;
             }
         }

@@ -117,8 +117,21 @@ fn subject(text: &OsStr, exists: impl Fn(&OsStr) -> bool) -> Result<Subject, Fai
         Some((host, None)) if !exists(text) && (word.contains('.') || word == "localhost") => {
             Ok(Subject::Host(host, None))
         }
+        None if !exists(text) && names_no_port(word) => Err(Failure::text(
+            Exit::Usage,
+            format!("`{word}` has no port from 1 to 65535"),
+        )
+        .hint(format!("if it is a file, write `./{word}`"))),
         _ => path(),
     }
+}
+
+/// Whether it is a host with a number that is no port.
+fn names_no_port(word: &str) -> bool {
+    word.rsplit_once(':').is_some_and(|(host, port)| {
+        let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        is_number && Host::parse(host).is_ok()
+    })
 }
 
 /// A pasted address of a page is a question about its host.
@@ -271,9 +284,13 @@ mod tests {
             host("api.test", Some(2222))
         );
         // No port and no host: then it can only be a file.
-        for path in ["a:0", "a:b", "a:99999", ""] {
+        for path in ["a:", "a:b", ""] {
             assert_eq!(read(path), Subject::Path(path.into()), "{path}");
         }
-        assert!(subject(OsStr::new("https:///x"), |_| false).is_err());
+        for nonsense in ["https:///x", "a:0", "api.test:99999"] {
+            assert!(subject(OsStr::new(nonsense), |_| false).is_err());
+        }
+        let there = subject(OsStr::new("a:0"), |_| true).unwrap();
+        assert_eq!(there, Subject::Path("a:0".into()));
     }
 }

@@ -180,7 +180,14 @@ fn execute(
         let variable = &variable.value;
         command.env(variable.name().as_os_str(), variable.value());
     }
-    become_it(command).map_err(|error| not_started(program, error))
+    let search_path = value_of("PATH", &command);
+    become_it(command).map_err(|error| {
+        let refused = error.kind() == std::io::ErrorKind::PermissionDenied;
+        if refused && is_nowhere(program, &search_path) {
+            return not_started(program, std::io::ErrorKind::NotFound.into());
+        }
+        not_started(program, error)
+    })
 }
 
 /// Replaces this program: signals, terminal and exit code are then the command's own.
@@ -193,6 +200,21 @@ fn become_it(mut command: Command) -> std::io::Result<Exit> {
 #[cfg(not(unix))]
 fn become_it(mut command: Command) -> std::io::Result<Exit> {
     command.status().map(Exit::of)
+}
+
+fn value_of(name: &str, command: &Command) -> OsString {
+    let mut variables = command.get_envs();
+    let set = variables.find(|(variable, _)| *variable == name);
+    set.and_then(|(_, value)| value)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// `execvp(3)` speaks of a missing permission also if there was nothing but a directory of the
+/// search path that it could not search; shells then say that there is no such command.
+fn is_nowhere(program: &OsStr, search_path: &OsStr) -> bool {
+    let is_searched = !program.as_encoded_bytes().contains(&b'/');
+    is_searched && !std::env::split_paths(search_path).any(|dir| dir.join(program).is_file())
 }
 
 fn not_started(program: &OsStr, error: std::io::Error) -> Failure {

@@ -139,10 +139,14 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
             Outcome::Failed(message) => failures.push(message),
         }
     }
-    print(&results, &texts, format)?;
     let unreadable = !failures.is_empty();
+    let says_nothing = results.is_empty() && unreadable && format == VerifyFormat::Text;
+    if !says_nothing {
+        print(&results, &texts, format)?;
+    }
     for failure in failures {
-        output::warn(&failure, output::Format::of(format == VerifyFormat::Json));
+        let failure = Failure::text(Exit::Usage, failure);
+        output::failure(&failure, output::Format::of(format == VerifyFormat::Json));
     }
     Ok(verdict(&results, args.deny_warnings, unreadable))
 }

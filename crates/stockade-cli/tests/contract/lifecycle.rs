@@ -27,6 +27,11 @@ fn within(seconds: u64) -> Sign {
     })
 }
 
+/// Directories for a search path: one that can't be searched, an empty one, and two with a `tool`.
+const CLOSED: &str = "mkdir closed empty plain good && chmod 0 closed
+    echo data > plain/tool
+    printf '#!/bin/sh\\necho good\\n' > good/tool && chmod +x good/tool";
+
 fn codes() -> Vec<Case> {
     vec![
         allowed("L01", "the command's exit code")
@@ -79,6 +84,27 @@ fn codes() -> Vec<Case> {
         .leak(prints("planted"))
         .boxed(prints("bin"))
         .cli_only("a library caller names the program"),
+        allowed(
+            "L03g",
+            "not found, and a directory of the search path is closed",
+        )
+        .setup(CLOSED)
+        .env("PATH", "@P@/closed:@P@/empty:/usr/bin:/bin")
+        .argv(&["nosuchcmd-@ID@"])
+        .control(Control::Script("nosuchcmd-@ID@"))
+        .works(exits(127)),
+        allowed("L03h", "not executable in the search path")
+            .setup(CLOSED)
+            .env("PATH", "@P@/closed:@P@/plain:@P@/empty:/usr/bin:/bin")
+            .argv(&["tool"])
+            .control(NO_LAUNCHER)
+            .boxed(exits(126)),
+        allowed("L03i", "found behind one that is not executable")
+            .setup(CLOSED)
+            .env("PATH", "@P@/closed:@P@/plain:@P@/good:/usr/bin:/bin")
+            .argv(&["tool"])
+            .works(prints("good"))
+            .works(exits(0)),
         allowed("L04", "a policy that can't be applied")
             .flag(Flag::Cwd("@P@/nope".into()))
             .flag(Flag::Json)

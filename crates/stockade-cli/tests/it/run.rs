@@ -26,6 +26,34 @@ fn a_command_ends_as_a_shell_would_say() {
     assert!(missing.stderr.contains("no-such-program"), "{missing:#?}");
     let plain = context.stockade(bare(&["./plain"])).ends_with(126);
     assert!(plain.stderr.contains("./plain"), "{plain:#?}");
+    // A directory can't be executed, which `execvp(3)` calls a missing permission.
+    std::fs::create_dir(context.project().join("no-such")).unwrap();
+    let path = format!("PATH={}:/usr/bin", context.project().display());
+    let nowhere = [
+        "run",
+        "--danger-full-access",
+        "--env",
+        &path,
+        "--",
+        "no-such",
+    ];
+    context.stockade(nowhere).ends_with(127);
+}
+
+#[test]
+fn a_command_without_its_dashes_is_told_where_it_goes() {
+    let context = Context::new();
+    let refused = context
+        .stockade(["run", "--read-only", "ls", "-l"])
+        .ends_with(2);
+    let advice = "stockade run -- ls";
+    assert!(refused.stderr.contains(advice), "{refused:#?}");
+    let refused = context.stockade(["run", "--json", "ls"]).ends_with(2);
+    assert!(refused.stderr.contains(advice), "{refused:#?}");
+    let refused = context
+        .stockade(["run", "--nonsense", "--", "ls"])
+        .ends_with(2);
+    assert!(!refused.stderr.contains(advice), "{refused:#?}");
 }
 
 #[test]

@@ -52,7 +52,13 @@ fn exit_codes_are_0_1_and_2() {
     let missing = context
         .stockade(["verify", "good.sh", "missing.sh"])
         .ends_with(2);
-    assert!(missing.stderr.contains("missing.sh"), "{missing:#?}");
+    assert!(
+        missing.stderr.contains("error: can't read missing.sh"),
+        "{missing:#?}"
+    );
+    assert!(missing.stdout.contains("in 1 file"), "{missing:#?}");
+    let alone = context.stockade(["verify", "missing.sh"]).ends_with(2);
+    assert_eq!(alone.stdout, "", "nothing was verified");
     context.stockade(["verify", "--lang", "cobol"]).ends_with(2);
     context
         .stockade(["verify", "--block-pattern", "(", "good.sh"])

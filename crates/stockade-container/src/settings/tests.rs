@@ -30,7 +30,7 @@ impl Surroundings for Fake {
     }
 }
 
-fn body(project: &Path, image_is_root: bool) -> ContainerCreateBody {
+fn body(project: &Path, image: Option<&str>) -> ContainerCreateBody {
     let around = Around::from_env(project).unwrap();
     let policy = SandboxPolicy::workspace_write(Vec::new());
     let profile = Profile::from_policy(&policy, &around).unwrap();
@@ -52,13 +52,11 @@ fn body(project: &Path, image_is_root: bool) -> ContainerCreateBody {
     };
     let plan = foundation::plan(&profile, &spec, Name::Docker, &words).unwrap();
     let settings = Settings {
-        image: "stockade/empty:1",
-        image_is_root,
+        image,
         runtime: Some("runsc"),
         user: (1000, 100),
         memory: Some(1 << 30),
         pids: Some(64),
-        nano_cpus: None,
         hidden_file: "/tmp/hidden",
     };
     create_body(&plan.linux, &settings, &Fake).unwrap()
@@ -67,7 +65,7 @@ fn body(project: &Path, image_is_root: bool) -> ContainerCreateBody {
 #[test]
 fn every_container_is_hardened() {
     let dir = tempfile::tempdir().unwrap();
-    let body = body(dir.path(), false);
+    let body = body(dir.path(), None);
     assert_eq!(body.user.as_deref(), Some("1000:100"));
     assert!(body.labels.unwrap().contains_key(OWNER_LABEL));
     let host = body.host_config.unwrap();
@@ -98,7 +96,7 @@ fn the_host_is_shown_read_only_mounts_below_included() {
     let dir = tempfile::tempdir().unwrap();
     let here = dir.path().to_str().unwrap().to_owned();
     fs::create_dir_all(dir.path().join(".git/hooks")).unwrap();
-    let mounts = body(dir.path(), false).host_config.unwrap().mounts.unwrap();
+    let mounts = body(dir.path(), None).host_config.unwrap().mounts.unwrap();
     for path in ["/usr", "/usr/mnt", "/bin"] {
         assert_eq!(at(&mounts, path).unwrap().read_only, Some(true), "{path}");
     }
@@ -120,7 +118,11 @@ fn with_an_image_only_the_project_is_the_hosts() {
     let dir = tempfile::tempdir().unwrap();
     let here = dir.path().to_str().unwrap().to_owned();
     fs::create_dir_all(dir.path().join(".git/hooks")).unwrap();
-    let mounts = body(dir.path(), true).host_config.unwrap().mounts.unwrap();
+    let mounts = body(dir.path(), Some("some:1"))
+        .host_config
+        .unwrap()
+        .mounts
+        .unwrap();
     assert!(at(&mounts, "/usr").is_none());
     assert!(at(&mounts, &here).is_some());
     assert!(at(&mounts, &format!("{here}/.git/hooks")).is_some());

@@ -9,7 +9,7 @@ use stockade::{Child, Ending, RunError, Sandbox, Stdio};
 use stockade_container::{ContainerError, DockerBackend, Images};
 use stockade_policy::Surroundings;
 use stockade_policy::profile::{Backend, Flags, Sources};
-use stockade_test::dockerd::Disk;
+use stockade_test::keeper::Disk;
 
 use crate::scene::{IMAGE, Scene, scene, scene_on};
 

@@ -3,7 +3,8 @@
 use std::fs;
 
 use stockade_container::{ContainerSandbox, Engine, Images};
-use stockade_test::dockerd::{Disk, Dockerd};
+use stockade_test::dockerd::Dockerd;
+use stockade_test::keeper::Disk;
 
 /// An engine, a project below a directory that is not `/tmp`, and an image with a shell.
 pub(crate) struct Scene {

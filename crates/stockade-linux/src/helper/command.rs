@@ -1,11 +1,10 @@
 //! The process that becomes the command. Until then it shares memory and descriptors with pid 1,
 //! which stands still.
 
-use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
@@ -13,7 +12,7 @@ use crate::control::Report;
 use crate::plan::{LinuxPlan, Text};
 use crate::seccomp::{InstallFlags, Program, install};
 use crate::stage::{At, Failure, Stage};
-use crate::{landlock, sys};
+use crate::{landlock, search, sys};
 
 /// Turns the calling process into the command; returns only what went wrong. The filter's
 /// listener is left behind for pid 1.
@@ -86,54 +85,38 @@ fn prepare(terminal: Option<&OwnedFd>) -> Result<(), Failure> {
     sys::signal::restore_defaults().at(Stage::Signals)
 }
 
-/// Tries each place where the program may be, as `execvp(3)` does.
+/// Tries each place where the program may be. What is nowhere is not found, even if a directory of
+/// the search path could not be searched.
 pub(super) fn execute(argv: &[Text], env: &[Text]) -> Failure {
-    let Some(program) = argv.first().map(Text::as_c_str) else {
+    let Some(program) = argv.first() else {
         return Failure {
             stage: Stage::Find,
             errno: libc::ENOENT,
             subject: Vec::new(),
         };
     };
-    let subject = program.as_bytes().to_vec();
+    let searched = search::is_searched(program);
     let mut found_but = None;
-    for candidate in candidates(program, env) {
-        let Err(error) = sys::process::execute(&candidate, argv, env);
+    for candidate in search::candidates(program, env) {
+        let Err(error) = sys::process::execute(candidate.as_c_str(), argv, env);
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
-        let exists =
-            rustix::fs::accessat(CWD, &candidate, Access::EXISTS, AtFlags::empty()).is_ok();
-        if exists || !matches!(errno, libc::ENOENT | libc::ENOTDIR) {
+        let is_there = match rustix::fs::stat(candidate.as_c_str()) {
+            Ok(found) => !(searched && is_directory(&found)),
+            Err(_) => !(searched || matches!(errno, libc::ENOENT | libc::ENOTDIR)),
+        };
+        if is_there {
             found_but.get_or_insert(errno);
         }
     }
-    match found_but {
-        Some(errno) => Failure {
-            stage: Stage::Execute,
-            errno,
-            subject,
-        },
-        None => Failure {
-            stage: Stage::Find,
-            errno: libc::ENOENT,
-            subject,
-        },
+    Failure {
+        stage: found_but.map_or(Stage::Find, |_| Stage::Execute),
+        errno: found_but.unwrap_or(libc::ENOENT),
+        subject: program.as_os_str().as_bytes().to_vec(),
     }
 }
 
-/// A program with a slash is itself; any other is looked for in the absolute directories of the
-/// command's `PATH`. Relative entries are skipped: they would mean whatever the cwd holds.
-fn candidates(program: &CString, env: &[Text]) -> Vec<CString> {
-    if program.as_bytes().contains(&b'/') {
-        return vec![program.clone()];
-    }
-    let path = env
-        .iter()
-        .find_map(|entry| entry.as_os_str().as_bytes().strip_prefix(b"PATH="));
-    path.unwrap_or(b"/usr/local/bin:/usr/bin:/bin")
-        .split(|byte| *byte == b':')
-        .filter(|directory| directory.first() == Some(&b'/'))
-        .filter_map(|directory| CString::new([directory, b"/", program.as_bytes()].concat()).ok())
-        .collect()
+fn is_directory(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode) == FileType::Directory
 }
 
 /// Makes a terminal from the sandbox's own `/dev/pts` and hands the launcher its end.

@@ -24,9 +24,6 @@ impl InstallFlags {
     pub const LISTENER: Self = Self(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
     /// With every refusal in the kernel's log.
     pub const LOG: Self = Self(libc::SECCOMP_FILTER_FLAG_LOG);
-    /// Without the mitigation of speculative store bypass that kernels before 5.16 switch on for
-    /// filtered processes. Only for programs that are trusted with their own memory.
-    pub const DANGER_SPECULATION: Self = Self(libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW);
     /// With a caller that only a deadly signal interrupts once the listener has its call (Linux
     /// 5.19). Without it, a signal makes the kernel repeat the call and the listener do it twice.
     pub const WAIT_KILLABLE: Self = Self(libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);

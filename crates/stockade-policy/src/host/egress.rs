@@ -9,7 +9,6 @@ use std::net::IpAddr;
 
 use super::address::address_class;
 use super::name::{Host, HostName};
-use super::pattern::HostSet;
 use super::rules::{NetDecision, NetReason, NetVerdict, NetworkRules};
 use crate::profile::words::words;
 
@@ -91,14 +90,6 @@ impl Egress {
     /// The ports that some rule allows.
     pub fn ports(&self) -> BTreeSet<u16> {
         self.rules.ports()
-    }
-
-    /// Whether any rule allows addresses by themselves.
-    pub fn allows_addresses(&self) -> bool {
-        let rules = &self.rules.allow;
-        rules
-            .iter()
-            .any(|rule| matches!(rule.hosts(), HostSet::Net(_) | HostSet::Any))
     }
 }
 

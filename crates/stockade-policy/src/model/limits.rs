@@ -205,6 +205,26 @@ mod tests {
     }
 
     #[test]
+    fn item_26_each_limit_is_set_alone() {
+        let unlimited = ResourceLimits::unlimited;
+        let set = [
+            (unlimited().with_memory_mb(7).max_memory_mb, 7),
+            (unlimited().with_disk_mb(8).max_disk_mb, 8),
+            (unlimited().with_cpu_time_secs(9).cpu_time_secs, 9),
+            (unlimited().with_timeout_secs(10).timeout_secs, 10),
+        ];
+        for (value, expected) in set {
+            assert_eq!(value, expected);
+        }
+        let undone = unlimited()
+            .with_disk_mb(8)
+            .with_cpu_time_secs(9)
+            .with_disk_mb(0)
+            .with_cpu_time_secs(0);
+        assert_eq!(undone, unlimited());
+    }
+
+    #[test]
     fn item_26_a_partial_object_keeps_the_default_timeout() {
         let limits: ResourceLimits = serde_json::from_str(r#"{"max_memory_mb":64}"#).unwrap();
         assert_eq!(limits, ResourceLimits::default().with_memory_mb(64));

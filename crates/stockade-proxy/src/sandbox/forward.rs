@@ -30,7 +30,8 @@ pub(super) fn listen(ports: &[u16]) -> io::Result<Vec<(u16, std::net::TcpListene
     let mut listeners = Vec::new();
     for port in ports {
         let named = |error: io::Error| {
-            io::Error::new(error.kind(), format!("port {port} of the host: {error}"))
+            let text = format!("can't listen on port {port} of the host's loopback: {error}");
+            io::Error::new(error.kind(), text)
         };
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).map_err(named)?;
         listener.set_nonblocking(true)?;

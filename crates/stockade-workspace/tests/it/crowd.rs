@@ -119,3 +119,18 @@ pub(crate) fn member(manager: &WorkspaceManager, dir: &Path, seed: u64) {
         }
     }
 }
+
+#[test]
+fn there_are_no_more_workspaces_than_the_limit() {
+    let stage = Stage::new();
+    stage.create(CreateOptions::default());
+    let manager = stage.manager.clone().max_sandboxes(1);
+    let second = "second".parse().unwrap();
+    let options = CreateOptions::default();
+    let refused = manager.create(&second, &stage.tree(), &options, &Silent);
+    assert!(matches!(refused, Err(Error::TooMany(1))), "{refused:?}");
+    let made = stage
+        .manager
+        .create(&second, &stage.tree(), &options, &Silent);
+    assert!(made.is_ok(), "{made:?}");
+}

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access as Mode;
 use stockade_linux::plan::{LinuxPlan, Root, Text, View};
-use stockade_linux::{SpawnError, Stage};
+use stockade_linux::{SpawnError, Stage, search};
 use stockade_rules::AbsPath;
 
 use crate::host::{Found, Kind};
@@ -53,21 +53,27 @@ pub(super) fn find_command(plan: &LinuxPlan) -> Result<PathBuf, SpawnError> {
             .map(|name| PathBuf::from(name.as_os_str())),
         source: errno.into(),
     };
+    let Some(program) = plan.command.argv.first() else {
+        return Err(failure(Stage::Find, rustix::io::Errno::NOENT));
+    };
+    let searched = search::is_searched(program);
     let mut is_there = false;
-    for candidate in candidates(plan) {
+    for candidate in search::candidates(program, &plan.command.env) {
+        let candidate = plan.command.cwd.as_path().join(candidate.as_os_str());
         let Ok(path) = AbsPath::new(&candidate) else {
             continue;
         };
-        let Found::Present { real, kind, .. } = crate::host::resolve_all(&path) else {
-            continue;
+        is_there |= match crate::host::resolve_all(&path) {
+            Found::Missing => false,
+            Found::Unreadable => !searched,
+            Found::Present { real, .. } if shown_at(plan, &real) == Shown::Nothing => false,
+            Found::Present { real, kind, .. } => {
+                if kind == Kind::File && rustix::fs::access(real.as_path(), Mode::EXEC_OK).is_ok() {
+                    return Ok(candidate);
+                }
+                kind == Kind::File || !searched
+            }
         };
-        if shown_at(plan, &real) == Shown::Nothing {
-            continue;
-        }
-        if kind == Kind::File && rustix::fs::access(real.as_path(), Mode::EXEC_OK).is_ok() {
-            return Ok(candidate);
-        }
-        is_there = true;
     }
     Err(if is_there {
         failure(Stage::Execute, rustix::io::Errno::ACCESS)
@@ -82,30 +88,11 @@ pub(super) fn find_command(plan: &LinuxPlan) -> Result<PathBuf, SpawnError> {
 pub(super) fn command(plan: &LinuxPlan) -> Result<Vec<Text>, PlanError> {
     let mut argv = plan.command.argv.clone();
     if let (Some(first), Ok(found)) = (argv.first_mut(), find_command(plan))
-        && !first.as_os_str().as_bytes().contains(&b'/')
+        && search::is_searched(first)
     {
         *first = lower::text(found)?;
     }
     Ok(argv)
-}
-
-fn candidates(plan: &LinuxPlan) -> Vec<PathBuf> {
-    let Some(program) = plan.command.argv.first().map(Text::as_os_str) else {
-        return Vec::new();
-    };
-    if program.as_bytes().contains(&b'/') {
-        return vec![plan.command.cwd.as_path().join(program)];
-    }
-    let mut entries = plan.command.env.iter().map(Text::as_os_str);
-    let path = entries.find_map(|entry| {
-        let value = entry.as_bytes().strip_prefix(b"PATH=")?;
-        Some(OsStr::from_bytes(value))
-    });
-    let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
-    std::env::split_paths(path)
-        .filter(|directory| directory.is_absolute())
-        .map(|directory| directory.join(program))
-        .collect()
 }
 
 /// Whether something is a directory, for views that differ.

@@ -24,6 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("input_is_passed_on", input),
     ("many_threads_start_many_sandboxes", many_threads),
     ("output_is_counted", output_is_counted),
+    ("the_environment_can_be_another", other_environment),
     ("the_policy_holds", policy_holds),
     ("the_wall_time_ends_it", wall_time),
     ("waiting_by_descriptor", waiting_by_descriptor),
@@ -124,6 +125,15 @@ fn both_outputs() {
     let output = shell(&workspace(place.path()), script).output().unwrap();
     assert_eq!(output.stdout.len(), 1_000_000);
     assert_eq!(output.stderr.len(), 2_000_000);
+}
+
+fn other_environment() {
+    let place = dir();
+    let given = [("PATH", "/usr/bin:/bin"), ("LANG", "xx_YY"), ("TOKEN", "t")];
+    let given = given.map(|(name, value)| (name.into(), value.into()));
+    let script = "echo \"$LANG ${TOKEN-none} ${CARGO_MANIFEST_DIR-none}\"";
+    let command = shell(&workspace(place.path()), script).inherit_env(given);
+    assert_eq!(command.output().unwrap().stdout, b"xx_YY none none\n");
 }
 
 fn output_is_counted() {

@@ -7,21 +7,16 @@ use serde::Serialize;
 use stockade_policy::profile::format_size;
 use stockade_workspace::{
     CreateOptions, Error, FsckReport, GcReport, RestoreMode, RestoreReport, SnapshotRecord,
-    WorkspaceState,
 };
 
 use super::progress::Bar;
-use super::{Context, name, refused};
+use super::{Context, name, refused, show};
 use crate::args::ws::{CleanupArgs, CreateArgs, RestoreArgs, RmArgs, SnapshotArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, BAD, Format, GOOD};
 
 pub(super) fn create(context: &Context, args: CreateArgs) -> Result<Exit, Failure> {
-    #[derive(Serialize)]
-    struct Document {
-        workspace: WorkspaceState,
-    }
     let mut excludes = args.exclude;
     for file in &args.exclude_from {
         excludes.extend(rules(file)?);
@@ -50,14 +45,7 @@ pub(super) fn create(context: &Context, args: CreateArgs) -> Result<Exit, Failur
         .create(&name(&args.name)?, &args.dir, &options, &bar)
         .map_err(refused)?;
     drop(bar);
-    match context.format {
-        Format::Json => output::json(Document { workspace })?,
-        Format::Text => output::text(|out| {
-            let dir = workspace.dir.display().to_string();
-            writeln!(out, "{} {}", workspace.name, output::printable(&dir))
-        })?,
-    }
-    Ok(Exit::Success)
+    show::made(context, workspace)
 }
 
 fn rules(file: &Path) -> Result<Vec<String>, Failure> {

@@ -13,6 +13,22 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, BOLD, DIM, Format, GOOD, SO_SO};
 
+/// A workspace that is new.
+pub(super) fn made(context: &Context, workspace: WorkspaceState) -> Result<Exit, Failure> {
+    #[derive(Serialize)]
+    struct Document {
+        workspace: WorkspaceState,
+    }
+    match context.format {
+        Format::Json => output::json(Document { workspace })?,
+        Format::Text => output::text(|out| {
+            let dir = workspace.dir.display().to_string();
+            writeln!(out, "{} {}", workspace.name, output::printable(&dir))
+        })?,
+    }
+    Ok(Exit::Success)
+}
+
 pub(super) fn list(context: &Context) -> Result<Exit, Failure> {
     #[derive(Serialize)]
     struct Document {

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use stockade_workspace::WorkspaceState;
 
 use super::progress::Bar;
-use super::{Context, name, refused};
+use super::{Context, name, refused, show};
 use crate::args::ws::{ExportArgs, ImportArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -41,10 +40,6 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> Result<Exit, Failu
 }
 
 pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
-    #[derive(Serialize)]
-    struct Document {
-        workspace: WorkspaceState,
-    }
     let name = name(&args.name)?;
     let dir = match &args.dir {
         Some(dir) => dir.clone(),
@@ -62,12 +57,5 @@ pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Exit, Failu
         let text = format!("`{}` is not empty and was left as it is", dir.display());
         output::warn(&text, context.format);
     }
-    match context.format {
-        Format::Json => output::json(Document { workspace })?,
-        Format::Text => output::text(|out| {
-            let dir = workspace.dir.display().to_string();
-            writeln!(out, "{} {}", workspace.name, output::printable(&dir))
-        })?,
-    }
-    Ok(Exit::Success)
+    show::made(context, workspace)
 }
