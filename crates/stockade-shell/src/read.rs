@@ -327,7 +327,11 @@ impl<'a> Reader<'a> {
         if writes || name == Some("tee") {
             self.note_files(&command, output.as_ref());
         }
-        let silent = command.words.is_empty();
+        let output = if command.words.is_empty() {
+            self.printed(&command)
+        } else {
+            output
+        };
         let inner = wrappers::unwrap(&command.words, &command.stdin);
         let reads = self.read_from_file(&command);
         let called = name.and_then(|name| self.functions.get(name)).cloned();
@@ -352,11 +356,7 @@ impl<'a> Reader<'a> {
             inner_output = self.inner(item, id, &inner_context);
         }
         self.script.pipelines[pipeline].commands.end = self.script.commands.len();
-        if silent {
-            Some(Word::default())
-        } else {
-            output.or(inner_output)
-        }
+        output.or(inner_output)
     }
 
     fn inner(&mut self, item: Inner, id: CommandId, context: &Context) -> Option<Word> {
@@ -661,6 +661,20 @@ impl<'a> Reader<'a> {
                 self.files.insert(path, word);
             }
         }
+    }
+
+    /// What a command without words prints: nothing, or the file of `$(<file)`, whose text is
+    /// known if the script wrote it.
+    fn printed(&self, command: &Command) -> Option<Word> {
+        let read = command.redirects.iter().rev().find(|redirect| {
+            redirect.op == RedirectOp::Read && redirect.fd.is_none_or(|fd| fd == 0)
+        });
+        let Some(redirect) = read else {
+            return Some(Word::default());
+        };
+        let path = redirect.target.literal()?;
+        let path = path.strip_prefix("./").unwrap_or(path);
+        self.files.get(path).cloned()
     }
 
     /// What a command runs from a file that the script itself has written.

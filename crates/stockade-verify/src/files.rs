@@ -143,6 +143,13 @@ impl Files<'_> {
     pub(crate) fn write(&self, place: &Place, how: Writing, span: Span, findings: &mut Findings) {
         let shown = shown(place);
         let kinds = place.kinds();
+        if place.hides() {
+            let reason = format!("hides {shown} among temporary files");
+            return findings.add(Rule::FileWrite, span, reason);
+        }
+        if kinds.contains(&Kind::Kernel) {
+            return findings.add(Rule::KernelChange, span, format!("writes to {shown}"));
+        }
         if kinds.contains(&Kind::Sink) || self.permits(place) {
             return;
         }
@@ -152,9 +159,6 @@ impl Files<'_> {
                 span,
                 format!("writes to the device {shown}"),
             );
-        }
-        if kinds.contains(&Kind::Kernel) {
-            return findings.add(Rule::KernelChange, span, format!("writes to {shown}"));
         }
         for kind in &kinds {
             let Some(what) = kind.persists() else {

@@ -190,6 +190,22 @@ impl Place {
         })
     }
 
+    /// A name that listings leave out, in a directory where anyone may put files.
+    pub(crate) fn hides(&self) -> bool {
+        // What sessions, databases and runtimes keep there under such names.
+        const KNOWN: &[&str] = &[
+            "X", "ICE", "XIM", "font", "s.", "Test", "nfs", "dotnet", "com.",
+        ];
+        let below = ["/tmp/.", "/var/tmp/.", "/dev/shm/."]
+            .iter()
+            .find_map(|start| self.path.strip_prefix(start));
+        below.is_some_and(|name| {
+            name.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+                && !name.contains([UNKNOWN, '$'])
+                && !KNOWN.iter().any(|known| name.starts_with(known))
+        })
+    }
+
     /// A whole home directory.
     pub(crate) fn is_home(&self) -> bool {
         self.root == Root::Home && matches!(self.path.as_str(), "~" | "~/")

@@ -128,6 +128,20 @@ impl Judge<'_> {
                 self.code(path, arg, span);
                 result
             }
+            "code-weak" | "template" | "deserialize-weak" => {
+                self.weakly(path, entry, arg, span);
+                result
+            }
+            "kernel" => {
+                let reason = format!("`{path}` changes what the kernel runs");
+                self.findings.add(Rule::KernelChange, span, reason);
+                result
+            }
+            "anonymous" => {
+                let reason = format!("`{path}` makes a file that no directory shows");
+                self.findings.add(Rule::ProcessTamper, span, reason);
+                result
+            }
             "function" => {
                 let code = args.positional.last();
                 self.code(path, code, span);
@@ -231,9 +245,13 @@ impl Judge<'_> {
             "list" => {
                 if let Some(place) = &place {
                     self.read(place, span, result.clone());
+                    if place.path == "/proc" {
+                        return result.with(Taint::PROCESSES);
+                    }
                 }
                 result
             }
+            "processes" => result.with(Taint::PROCESSES),
             "move" | "copy" => {
                 if let Some(place) = &place {
                     self.read(place, span, result.clone());
@@ -294,7 +312,9 @@ impl Judge<'_> {
                 result
             }
             "kill" => {
-                if matches!(arg.and_then(Value::as_int), Some(-1 | 1)) {
+                let asks = second.and_then(Value::as_int) == Some(0);
+                let all = result.taint.has(Taint::PROCESSES) && !asks;
+                if all || matches!(arg.and_then(Value::as_int), Some(-1 | 1)) {
                     self.findings
                         .add(Rule::SystemStop, span, "stops every process it may");
                 }
@@ -433,6 +453,8 @@ impl Judge<'_> {
                 result
             }
             "fetch" | "send" | "fetch-or-send" | "request" | "exchange" => {
+                self.floods(path, args, endless && entry.action != "request", span);
+                self.tries(path, args, span);
                 self.fetch(path, entry, args, span, result)
             }
             "retrieve" => {
@@ -444,7 +466,16 @@ impl Judge<'_> {
                 result.with(Taint::DOWNLOADED)
             }
             "download" => result.with(Taint::DOWNLOADED),
+            "login" => {
+                self.tries(path, args, span);
+                result
+            }
+            "crafted" => {
+                self.crafted(path, args, endless, span);
+                result
+            }
             "connect" => {
+                self.tries(path, args, span);
                 self.connects(arg, span);
                 if self.dialect == Dialect::JavaScript {
                     self.connects(args.first(), span);
@@ -452,6 +483,10 @@ impl Judge<'_> {
                 result.with(Taint::SOCKET)
             }
             "transmit" | "mail" => {
+                self.floods(path, args, endless && entry.action == "transmit", span);
+                if entry.action == "mail" && path.contains("mail") {
+                    self.mails(path, args, span);
+                }
                 self.sends(path, args, span);
                 result
             }
@@ -597,7 +632,7 @@ impl Judge<'_> {
         }
     }
 
-    fn open(&mut self, entry: Entry, args: &Args, span: Span, result: &Value) -> Value {
+    pub(super) fn open(&mut self, entry: Entry, args: &Args, span: Span, result: &Value) -> Value {
         let Some(path) = argument(args, entry)
             .and_then(Value::as_text)
             .map(str::to_owned)

@@ -7,9 +7,11 @@
 use std::rc::Rc;
 
 use super::api::Dialect;
+use super::attack;
 use super::hash::{Map, Set};
 use super::ir::{Each, Expr, ExprKind, Function, Op, Program, Stmt, Target, Text};
-use super::judge::Judge;
+use super::judge::{Judge, Pace};
+use super::loops;
 use super::names;
 use super::value::{Args, Kind, LONGEST, Taint, Value};
 use crate::paths::UNKNOWN;
@@ -50,6 +52,8 @@ pub(crate) struct Eval<'j, 'a> {
     open_ended: bool,
     /// Depth of loops without a known end.
     pub(crate) endless: usize,
+    /// Hurried inside a loop without an end that waits for nothing.
+    pace: Pace,
 }
 
 impl<'j, 'a> Eval<'j, 'a> {
@@ -69,6 +73,7 @@ impl<'j, 'a> Eval<'j, 'a> {
             anonymous: Vec::new(),
             open_ended: false,
             endless: 0,
+            pace: Pace::Calm,
         }
     }
 
@@ -108,7 +113,9 @@ impl<'j, 'a> Eval<'j, 'a> {
     fn statement(&mut self, statement: &Stmt, functions: &mut Vec<Rc<Function>>) {
         match statement {
             Stmt::Expr(expr) => {
+                let outer = std::mem::replace(&mut self.judge.pace, self.pace);
                 self.expr(expr);
+                self.judge.pace = outer;
             }
             Stmt::Assign { target, value, op } => {
                 let mut value = self.expr(value);
@@ -164,9 +171,19 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             Stmt::Block(body) => self.statements(body, functions),
             Stmt::Forever(body) => {
+                if loops::only_grows(body) {
+                    self.judge.grows(statement_span(body));
+                }
+                let pace = if loops::is_paced(body) {
+                    Pace::Calm
+                } else {
+                    Pace::Hurried
+                };
+                let outer = std::mem::replace(&mut self.pace, pace);
                 self.endless += 1;
                 self.statements(body, functions);
                 self.endless -= 1;
+                self.pace = outer;
             }
         }
     }
@@ -181,6 +198,7 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             _ => None,
         };
+        let tried = attack::tried(iter);
         match items {
             Some(items) if !items.is_empty() => {
                 for item in items.iter().take(LOOP) {
@@ -188,12 +206,12 @@ impl<'j, 'a> Eval<'j, 'a> {
                     if self.iterations > ITERATIONS || self.steps >= STEPS {
                         break;
                     }
-                    self.assign(target, item.clone().with(iter.taint));
+                    self.assign(target, item.clone().with(iter.taint | tried));
                     body(self);
                 }
             }
             _ => {
-                self.assign(target, self.element_of(iter));
+                self.assign(target, self.element_of(iter).with(tried));
                 body(self);
             }
         }
@@ -236,7 +254,8 @@ impl<'j, 'a> Eval<'j, 'a> {
                 self.bind(name.clone(), value);
             }
             Target::Attr(base, attr) => {
-                self.expr(base);
+                let base_value = self.expr(base);
+                self.judge.replaces(&base_value, attr, base.span);
                 self.attr_set(attr, &value, base.span);
                 if let Some(path) = dotted(base, attr) {
                     // Fields live with the module: methods see what others set.
@@ -592,6 +611,17 @@ impl<'j, 'a> Eval<'j, 'a> {
             _ => super::fold::item(base, index),
         }
     }
+}
+
+/// Where the first statement of a loop stands.
+fn statement_span(body: &[Stmt]) -> Span {
+    body.iter()
+        .find_map(|statement| match statement {
+            Stmt::Expr(expr) | Stmt::Assign { value: expr, .. } => Some(expr.span),
+            Stmt::Block(inner) => Some(statement_span(inner)),
+            _ => None,
+        })
+        .unwrap_or_default()
 }
 
 fn method(base: &Value, name: &Text) -> Value {

@@ -30,6 +30,7 @@ pub(crate) struct Judge<'a> {
     pub(super) brief: bool,
     /// A package that others import, not a program.
     pub(super) library: bool,
+    pub(crate) pace: Pace,
     /// The call is `new X(…)`.
     pub(crate) constructs: bool,
     pub(super) seen: Seen,
@@ -40,6 +41,14 @@ pub(crate) struct Judge<'a> {
     pub(super) archived: HashSet<Text>,
     /// Files that were made executable.
     pub(super) executable: HashSet<Text>,
+}
+
+/// How what is looked at is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    Calm,
+    /// Again and again without a pause, its result not wanted.
+    Hurried,
 }
 
 /// What the program was seen to do, for judging the whole.
@@ -72,6 +81,7 @@ impl<'a> Judge<'a> {
             analysis,
             findings,
             function_depth: 0,
+            pace: Pace::Calm,
             constructs: false,
             seen: Seen::default(),
             downloaded: HashSet::new(),
@@ -509,6 +519,15 @@ impl<'a> Judge<'a> {
             return;
         }
         self.seen.connects.get_or_insert(span);
+        let dialled = address.filter(|value| value.as_text().is_some());
+        if let Some(value) = dialled {
+            self.seen.hosts.extend(host.clone());
+            let series = value.taint.has(Taint::SERIES);
+            if series && host.as_deref().is_some_and(is_numbered) || self.seen.hosts.len() > 10 {
+                let reason = "tries one address after the other";
+                self.findings.add(Rule::SystemSurvey, span, reason);
+            }
+        }
         if let Some([_, port, ..]) = address.and_then(Value::as_list) {
             self.seen.ports.extend(port.as_int());
             self.seen.hosts.extend(host.clone());
@@ -527,6 +546,12 @@ impl<'a> Judge<'a> {
                 .findings
                 .warn(Rule::NetworkAccess, span, "opens a network connection"),
         }
+    }
+
+    /// A loop that keeps more and more, without end.
+    pub(crate) fn grows(&mut self, span: Span) {
+        let reason = "fills the memory without end";
+        self.findings.add(Rule::ForkBomb, span, reason);
     }
 
     /// What only the whole program shows.
@@ -558,6 +583,14 @@ fn is_library(text: &str) -> bool {
         comment || line.starts_with("/* ")
     };
     text.lines().find_map(package) == Some(true) && text.lines().any(described)
+}
+
+/// An address whose last numbers are filled in: `10.0.0.…`.
+fn is_numbered(host: &str) -> bool {
+    host.contains(UNKNOWN)
+        && host
+            .chars()
+            .all(|c| c.is_ascii_digit() || matches!(c, '.' | ':' | UNKNOWN))
 }
 
 /// A mode as a number, or as the names of its bits.

@@ -3,6 +3,7 @@
 
 mod act;
 mod api;
+mod attack;
 mod calls;
 mod escapes;
 mod eval;
@@ -16,6 +17,7 @@ mod hash;
 mod ir;
 mod javascript;
 mod judge;
+mod loops;
 mod lowering;
 mod mangled;
 mod names;

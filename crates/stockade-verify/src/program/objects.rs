@@ -1,6 +1,6 @@
 //! Methods of objects: of paths, open files, archives, connections, and of what is not known.
 
-use super::api::Dialect;
+use super::api::{Dialect, Entry};
 use super::ir::Text;
 use super::judge::{Judge, is_foreign, is_loose};
 use super::value::{Args, Kind, Taint, Value};
@@ -54,10 +54,26 @@ impl Judge<'_> {
             }
         }
         if let Some(path) = base.as_text() {
+            if name == "open" && self.dialect == Dialect::Python && path.contains('/') {
+                return self.open_path(base, args, span);
+            }
             self.path_method(path, base.taint, name, args, span);
         }
         self.unknown_method(base, name, args, span, indirect);
         result
+    }
+
+    /// `Path("…").open("w")`
+    fn open_path(&mut self, base: &Value, args: &Args, span: Span) -> Value {
+        let mut whole = args.clone();
+        whole.positional.insert(0, base.clone());
+        let entry = Entry {
+            action: "open",
+            at: 0,
+            second: 1,
+            name: "file",
+        };
+        self.open(entry, &whole, span, &Value::UNKNOWN)
     }
 
     /// A command for another machine: its text is judged, an unknown one by where it comes from.
@@ -102,18 +118,12 @@ impl Judge<'_> {
 
     /// A statement for a database.
     pub(super) fn sql(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
-        if matches!(
-            name,
-            "execute"
-                | "executescript"
-                | "query"
-                | "raw"
-                | "executemany"
-                | "exec"
-                | "Exec"
-                | "Query"
-                | "$executeRawUnsafe"
-        ) && let Some(text) = args.first().and_then(Value::as_text)
+        let at = usize::from(name.ends_with("Context"));
+        if let (true, Some(statement)) = (is_query(name), args.positional.get(at)) {
+            self.injects(name, statement, span);
+        }
+        if is_query(name)
+            && let Some(text) = args.first().and_then(Value::as_text)
         {
             let upper = text.trim_start().to_ascii_uppercase();
             let every = upper.starts_with("DELETE FROM ") && !upper.contains(UNKNOWN);
@@ -231,6 +241,34 @@ impl Judge<'_> {
             self.write(&place, target, Writing::Append, Taint::NONE, span);
         }
     }
+}
+
+/// Methods that give a statement to a database.
+fn is_query(name: &str) -> bool {
+    matches!(
+        name,
+        "execute"
+            | "executescript"
+            | "query"
+            | "raw"
+            | "executemany"
+            | "exec"
+            | "Exec"
+            | "Query"
+            | "QueryRow"
+            | "QueryContext"
+            | "QueryRowContext"
+            | "ExecContext"
+            | "Raw"
+            | "$executeRawUnsafe"
+            | "$queryRawUnsafe"
+            | "all"
+            | "get"
+            | "run"
+            | "each"
+            | "read_sql"
+            | "read_sql_query"
+    )
 }
 
 fn is_archive(path: &str) -> bool {

@@ -14,6 +14,7 @@ const MARKS: &[&[u8]] = &[
     b"urlcache",
     b"bitsadmin",
     b"<?",
+    b"<!entity",
     b"__class__",
     b"!!python",
     b"vssadmin",
@@ -70,35 +71,11 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
             "a command that gives a shell to the network",
         ));
     }
-    if has("powershell") {
-        let fetches = [
-            "downloadfile",
-            "downloadstring",
-            "invoke-webrequest",
-            "iwr ",
-            "net.webclient",
-            "start-bitstransfer",
-        ]
-        .iter()
-        .any(|part| has(part));
-        let hides = [
-            "-enc",
-            "-e ",
-            "bypass",
-            "hidden",
-            "-nop",
-            "frombase64string",
-            "iex",
-        ]
-        .iter()
-        .filter(|part| has(part))
-        .count();
-        if fetches && hides > 0 || hides >= 2 {
-            return Some((
-                Rule::DownloadRun,
-                "a command that fetches and runs code out of sight",
-            ));
-        }
+    if has("powershell") && hides_download(&lower) {
+        return Some((
+            Rule::DownloadRun,
+            "a command that fetches and runs code out of sight",
+        ));
     }
     let fetch =
         has("curl ") || has("wget ") || has("certutil") && has("urlcache") || has("bitsadmin");
@@ -148,6 +125,12 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
             "a document that runs code when it is loaded",
         ));
     }
+    if has("<!entity") && has("system") && (has("file://") || has("expect://") || has("php://")) {
+        return Some((
+            Rule::CredentialRead,
+            "a document that has its reader fetch local files",
+        ));
+    }
     if has("vssadmin delete shadows")
         || has("wbadmin delete catalog")
         || has("bcdedit /set") && has("recoveryenabled")
@@ -155,6 +138,33 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
         return Some((Rule::DestroyData, "a command that deletes backups"));
     }
     None
+}
+
+/// Whether a command for PowerShell fetches and runs code out of sight.
+fn hides_download(lower: &str) -> bool {
+    let fetches = [
+        "downloadfile",
+        "downloadstring",
+        "invoke-webrequest",
+        "iwr ",
+        "net.webclient",
+        "start-bitstransfer",
+    ]
+    .iter()
+    .any(|part| lower.contains(part));
+    let hides = [
+        "-enc",
+        "-e ",
+        "bypass",
+        "hidden",
+        "-nop",
+        "frombase64string",
+        "iex",
+    ]
+    .iter()
+    .filter(|part| lower.contains(**part))
+    .count();
+    fetches && hides > 0 || hides >= 2
 }
 
 #[cfg(test)]

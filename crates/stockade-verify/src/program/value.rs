@@ -49,6 +49,10 @@ impl Taint {
 
     /// One of the files that a walk through directories finds.
     pub(crate) const WALKED: Self = Self(1 << 16);
+    /// Ids of processes, all that there are.
+    pub(crate) const PROCESSES: Self = Self(1 << 18);
+    /// One of many that a loop goes through.
+    pub(crate) const TRIED: Self = Self(1 << 17);
 
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0

@@ -78,6 +78,9 @@ impl Judge<'_> {
             if redirect.op.writes() {
                 self.fills_disk(command, text, redirect.span);
             }
+            if redirect.op.writes() && redirect.fd.is_none_or(|fd| fd == 1) {
+                self.stages(command, text);
+            }
             match redirect.op {
                 RedirectOp::Read => {
                     self.read_at(text, redirect.span);
@@ -88,6 +91,20 @@ impl Judge<'_> {
                 op if op.writes() => self.write_at(text, Writing::Replace, redirect.span),
                 _ => {}
             }
+        }
+    }
+
+    /// The list of accounts, put aside: `cat /etc/passwd > file`.
+    fn stages(&mut self, command: &Command, target: &str) {
+        let kept = !self.place(target).is(Kind::Sink);
+        let listed = |word: &&Word| self.place(&word.text).path == "/etc/passwd";
+        let whole = matches!(
+            command.name(),
+            Some("cat" | "gzip" | "base64" | "xxd" | "openssl")
+        );
+        if whole && kept && self.is_brief() && command.args().iter().any(|word| listed(&word)) {
+            let reason = format!("keeps a copy of the list of accounts in {target}");
+            self.findings.raise(Rule::AccountRead, command.span, reason);
         }
     }
 
@@ -120,6 +137,13 @@ impl Judge<'_> {
                 }
             }
             "dd" => self.dd(command),
+            "mkdir" => {
+                for word in operands(args) {
+                    if self.place(&word.text).hides() {
+                        self.write_at(&word.text, Writing::Append, span);
+                    }
+                }
+            }
             "tar" | "bsdtar" | "unzip" | "cpio" => {
                 let archive = value_of(args, 'f', &["file"]).filter(|_| name != "unzip");
                 let makes = args
@@ -297,6 +321,10 @@ impl Judge<'_> {
             if name == "mv" && (target == "/dev/null" || precious && outside) {
                 let reason = format!("moves {} away to {target}", word.text);
                 self.add(Rule::DestroyFiles, span, reason);
+            }
+            if place.path == "/etc/passwd" && self.is_brief() {
+                let reason = format!("copies the list of accounts to {target}");
+                self.findings.raise(Rule::AccountRead, span, reason);
             }
             if self.read_at(&word.text, span) || place.is_home() && remote {
                 let reason = format!("copies {} to {target}", word.text);

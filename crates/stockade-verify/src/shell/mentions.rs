@@ -14,6 +14,10 @@ const MOST: usize = 256;
 
 impl Judge<'_> {
     pub(super) fn mentions(&mut self, name: &str, command: &Command) {
+        // What a function of the script does with its arguments is judged where it does it.
+        if self.script.functions.iter().any(|own| own.name == name) {
+            return;
+        }
         let copies = command.args().first().is_some_and(|word| word.text == "cp");
         let reader = !Group::NotReaders.has(name) || name == "scp" || copies;
         let shower = Group::Showers.has(name);
@@ -23,6 +27,11 @@ impl Judge<'_> {
             }
             _ => "",
         };
+        let one_variable = matches!(name, "sed" | "grep" | "awk") && {
+            let chosen = |text: &str| text.contains('^') && text.contains('=');
+            command.args().iter().any(|word| chosen(&word.text))
+        };
+        let written = value_after(command, &["-keyout", "-out"]);
         let words = command.args().iter().map(|word| word.text.as_str());
         for text in words.chain(listed.split_whitespace()).take(MOST) {
             let speaks = matches!(
@@ -41,6 +50,9 @@ impl Judge<'_> {
             if payload && let Some((rule, what)) = crate::program::recognise(text) {
                 return self.add(rule, command.span, format!("holds {what}"));
             }
+            if written == Some(text) || one_variable && text.ends_with("/environ") {
+                continue;
+            }
             for candidate in candidates(text) {
                 if (reader || text.contains("file:///")) && self.read_at(candidate, command.span) {
                     return;
@@ -57,6 +69,15 @@ impl Judge<'_> {
             }
         }
     }
+}
+
+/// The word after an option of `openssl` that names what it writes.
+fn value_after<'c>(command: &'c Command, options: &[&str]) -> Option<&'c str> {
+    let args = command.args();
+    let at = args
+        .iter()
+        .position(|word| options.contains(&word.text.as_str()))?;
+    args.get(at + 1).map(|word| word.text.as_str())
 }
 
 /// The paths that an argument may hold: itself, and every word in it that begins like one.

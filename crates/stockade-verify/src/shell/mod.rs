@@ -6,6 +6,7 @@ mod foreign;
 mod gather;
 mod git;
 mod listed;
+mod loops;
 mod mentions;
 mod modes;
 mod network;
@@ -70,6 +71,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         judge.command(id);
     }
     judge.functions();
+    judge.loops();
     judge.embedded();
     judge.written_files();
     judge.problems();

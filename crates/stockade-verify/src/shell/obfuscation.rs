@@ -25,8 +25,11 @@ impl Judge<'_> {
             let pieces = written
                 .matches(['\'', '"', '\\', '$', '`', '{', '@'])
                 .count();
-            let plain_quote =
-                written.len() == word.text.len() + 2 && (written.starts_with(['"', '\'']));
+            let plain_quote = written.len() == word.text.len() + 2
+                && written.starts_with(['"', '\''])
+                && written.ends_with(['"', '\'']);
+            // The first line of a Python program that a shell starts.
+            let launcher = written == "'''exec'";
             let plain_escape = written == format!("\\{}", word.text);
             let variable = written.starts_with('$')
                 && written[1..]
@@ -41,7 +44,7 @@ impl Judge<'_> {
                 .iter()
                 .any(|start| written.trim_start_matches('"').starts_with(start));
             let inside = written.find("$(").is_some_and(|at| at > 0);
-            let several = written.contains(['\n', ' ', '|']) && !inside;
+            let several = written.contains([' ', '|']) && !inside || written.contains('\n');
             let nested = written.len() > 200 || several || command.parent.is_some();
             if (pieces >= 2 || written.contains("$("))
                 && !plain_quote
@@ -50,6 +53,7 @@ impl Judge<'_> {
                 && !quoted_variable
                 && !joined_path
                 && !looked_up
+                && !launcher
                 && !nested
             {
                 let reason = format!("`{name}`, written `{written}`");

@@ -70,7 +70,15 @@ impl Judge<'_> {
         const GUARDS: &[&str] = &["cron", "crond", "sshd", "auditd", "rsyslogd", "syslogd"];
         let args = command.args();
         let target = |text: &str| args.iter().skip(1).any(|word| word.text == text);
-        let everything = name == "kill" && (target("-1") || target("1"));
+        let asks = |word: &Word| {
+            let signal = word.text.trim_start_matches(['-', 's']);
+            matches!(
+                signal.trim_start_matches("SIG"),
+                "0" | "HUP" | "USR1" | "USR2" | "ALRM" | "WINCH" | "CONT"
+            )
+        };
+        let fatal = !args.iter().any(asks);
+        let everything = name == "kill" && (target("-1") || target("1") && fatal);
         let by_name = matches!(name, "pkill" | "killall");
         let broad = name == "killall5"
             || name == "pkill" && has(args, "u", &["euid", "uid"]) && operands(args).count() <= 1

@@ -1,0 +1,134 @@
+//! Attacks on others: floods, passwords tried one after the other, database statements that
+//! someone else may finish.
+
+use super::api::Entry;
+use super::judge::{Judge, Pace};
+use super::value::{Args, Kind, Taint, Value};
+use crate::paths::UNKNOWN;
+use crate::result::Span;
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    /// Packets that the program makes itself.
+    pub(super) fn crafted(&mut self, path: &str, args: &Args, endless: bool, span: Span) {
+        let many = |name: &str| args.named(name).and_then(Value::as_int).unwrap_or(0);
+        if endless || many("loop") > 0 || many("count") >= 100 {
+            let reason = format!("`{path}` sends packets without end");
+            self.findings.add(Rule::NetworkFlood, span, reason);
+        } else {
+            let reason = format!("`{path}` sends packets that it made itself");
+            self.findings.warn(Rule::NetworkAccess, span, reason);
+        }
+    }
+
+    /// Something sent again and again, as fast as it goes.
+    pub(super) fn floods(&mut self, path: &str, args: &Args, endless: bool, span: Span) {
+        let noise = |value: &Value| {
+            matches!(
+                value.as_api(),
+                Some("os.urandom()" | "random._urandom()" | "random.randbytes()")
+            )
+        };
+        if endless && (self.pace == Pace::Hurried || args.all().any(noise)) {
+            let reason = format!("`{path}` again and again, without end or pause");
+            self.findings.add(Rule::NetworkFlood, span, reason);
+        }
+    }
+
+    /// A log-in with one password after the other.
+    pub(super) fn tries(&mut self, path: &str, args: &Args, span: Span) {
+        let named = args.named.iter().any(|(name, value)| {
+            matches!(&**name, "password" | "passwd" | "pwd" | "auth" | "pass")
+                && value.deep_taint().has(Taint::TRIED)
+        });
+        let login = path.rsplit('.').next().is_some_and(|name| {
+            matches!(name, "login" | "auth_password" | "Password" | "extractall")
+        });
+        let given = login && args.taint().has(Taint::TRIED);
+        if named || given {
+            let reason = format!("`{path}` tries one password after the other");
+            self.findings.add(Rule::SystemSurvey, span, reason);
+        }
+    }
+
+    /// The same letter to everyone on a list.
+    pub(super) fn mails(&mut self, path: &str, args: &Args, span: Span) {
+        let to = args.positional.get(1).or_else(|| args.named("to_addrs"));
+        if to.is_some_and(|to| to.deep_taint().has(Taint::TRIED)) {
+            let reason = format!("`{path}` writes to everyone on a list");
+            self.findings
+                .weigh(self.brief, Rule::NetworkFlood, span, reason);
+        }
+    }
+
+    /// A statement with a hole where a value belongs: whoever fills it may end it.
+    pub(super) fn injects(&mut self, name: &str, statement: &Value, span: Span) {
+        let Some(text) = statement.as_text().filter(|text| text.contains(UNKNOWN)) else {
+            return;
+        };
+        let upper = text.trim_start().to_ascii_uppercase();
+        let verbs = ["SELECT ", "INSERT ", "UPDATE ", "DELETE ", "REPLACE "];
+        if !verbs.iter().any(|verb| upper.starts_with(verb)) {
+            return;
+        }
+        let before = |at: usize| upper[..at].trim_end_matches('%');
+        let mut holes = upper.match_indices(UNKNOWN).map(|(at, _)| before(at));
+        let quoted = holes.any(|before| {
+            // Double quotes hold names as often as values.
+            let compared = before.strip_suffix('"').map(str::trim_end);
+            before.ends_with('\'')
+                || compared.is_some_and(|before| before.ends_with('=') || before.ends_with("LIKE"))
+        });
+        let outside = statement.taint.has(Taint::INPUT);
+        if quoted || outside {
+            let reason = format!("`{name}` is given a statement put together from values");
+            self.findings.add(Rule::SqlInjection, span, reason);
+        } else if statement.taint.has(Taint::PARAM | Taint::UNBOUND) {
+            let reason = format!("`{name}` is given a statement put together at run time");
+            self.findings.warn(Rule::SqlInjection, span, reason);
+        }
+    }
+
+    /// Text or data that can run code, where that is rarely meant: judged by where it comes from.
+    pub(super) fn weakly(&mut self, path: &str, entry: Entry, arg: Option<&Value>, span: Span) {
+        let taint = arg.map_or(Taint::NONE, Value::deep_taint);
+        let outside = Taint::INPUT | Taint::DOWNLOADED | Taint::SOCKET | Taint::DECODED;
+        let constant = arg.and_then(Value::exact).is_some();
+        match entry.action {
+            "deserialize-weak" if taint.has(outside) => self.deserialize(path, entry, arg, span),
+            "template" if taint.has(outside) => {
+                let reason = format!("`{path}` takes a template from someone else, and runs it");
+                self.findings.add(Rule::CodeDynamic, span, reason);
+            }
+            "code-weak" if constant || taint.has(outside) => self.code(path, arg, span),
+            _ => {}
+        }
+    }
+
+    /// The wallet's own functions, replaced.
+    pub(crate) fn replaces(&mut self, base: &Value, member: &str, span: Span) {
+        let wallet = matches!(
+            base.as_api(),
+            Some("ethereum" | "solana" | "web3" | "tronWeb")
+        );
+        let asked = matches!(
+            member,
+            "request" | "send" | "sendAsync" | "signTransaction" | "signAndSendTransaction"
+        );
+        if wallet && asked {
+            let reason = "puts itself between the page and the wallet";
+            self.findings.add(Rule::Surveillance, span, reason);
+        }
+    }
+}
+
+/// One line of a file, one of many words: what is tried if it is a password.
+pub(super) fn tried(iter: &Value) -> Taint {
+    let listed = match &iter.kind {
+        Kind::Handle(_) => true,
+        Kind::Api(path) => path.starts_with("itertools.") && path.ends_with("()"),
+        Kind::List(items) => items.len() > 2 && items.iter().all(|item| item.exact().is_some()),
+        _ => iter.deep_taint().has(Taint::FILE),
+    };
+    if listed { Taint::TRIED } else { Taint::NONE }
+}

@@ -1,0 +1,184 @@
+//! Attacks on others and on the machine's means, each found; and what looks like them, left alone.
+
+mod judging;
+
+use judging::{all_safe, is_unsafe};
+
+#[test]
+fn floods_and_loops_without_end() {
+    let flood = "network-flood";
+    is_unsafe(
+        "python",
+        "import requests\nwhile True:\n    requests.get(url)\n",
+        flood,
+    );
+    is_unsafe(
+        "python",
+        "from scapy.all import *\nwhile True:\n    send(IP(dst=x)/TCP())\n",
+        flood,
+    );
+    is_unsafe(
+        "python",
+        "from scapy.all import send\nsend(p, loop=1)\n",
+        flood,
+    );
+    is_unsafe(
+        "python",
+        "import socket, random\ns = socket.socket()\nb = random._urandom(1024)\nwhile True:\n    s.sendto(b, (ip, 80))\n    n = n + 1\n",
+        flood,
+    );
+    is_unsafe(
+        "go",
+        "package main\nfunc main() {\n\tfor {\n\t\thttp.Get(target)\n\t}\n}\n",
+        flood,
+    );
+    is_unsafe(
+        "bash",
+        "while true; do curl -s http://example.org/; done",
+        flood,
+    );
+    is_unsafe("bash", "hping3 -S --flood example.org", flood);
+    let bomb = "fork-bomb";
+    is_unsafe(
+        "python",
+        "kept = []\nwhile True:\n    kept.append(' ' * 10**8)\n",
+        bomb,
+    );
+    is_unsafe(
+        "python",
+        "with open('/tmp/f', 'wb') as f:\n    while True:\n        f.write(b'0' * 4096)\n",
+        bomb,
+    );
+    is_unsafe("bash", "while :; do ./worker & done", bomb);
+    is_unsafe("bash", "x=a; while true; do x=\"$x$x\"; done", bomb);
+    all_safe(
+        "python",
+        &[
+            "import requests, time\nwhile True:\n    requests.get('https://example.com/up')\n    time.sleep(5)\n",
+            "rows = []\nwhile True:\n    row = next(source)\n    rows.append(row)\n",
+            "rows = []\nwhile True:\n    rows.append(1)\n    if len(rows) > limit:\n        break\n",
+        ],
+    );
+    all_safe(
+        "bash",
+        &[
+            "while true; do curl -s https://example.com/up; sleep 5; done",
+            "while true; do ./worker & wait; done",
+            "while :; do curl -s http://localhost:8080/ && break; done",
+        ],
+    );
+}
+
+#[test]
+fn passwords_tried_one_after_the_other() {
+    let survey = "system-survey";
+    is_unsafe(
+        "python",
+        "import paramiko\nc = paramiko.SSHClient()\nfor pw in open('words.txt'):\n    c.connect(host, username='root', password=pw.strip())\n",
+        survey,
+    );
+    is_unsafe(
+        "python",
+        "import ftplib\nf = ftplib.FTP('ftp.example.org')\nfor pw in ['a', 'b', 'c']:\n    f.login('root', pw)\n",
+        survey,
+    );
+    is_unsafe(
+        "python",
+        "import paramiko\nfor i in range(1, 255):\n    paramiko.SSHClient().connect('10.0.0.%d' % i)\n",
+        survey,
+    );
+    all_safe(
+        "python",
+        &["import ftplib\nf = ftplib.FTP('ftp.example.org')\nf.login('me', getpass())\n"],
+    );
+}
+
+#[test]
+fn statements_that_someone_else_may_finish() {
+    let rule = "sql-injection";
+    is_unsafe(
+        "python",
+        "db.execute(\"SELECT * FROM t WHERE n = '\" + n + \"'\")",
+        rule,
+    );
+    is_unsafe(
+        "python",
+        "db.execute(f\"DELETE FROM t WHERE n = '{n}'\")",
+        rule,
+    );
+    is_unsafe(
+        "javascript",
+        "db.query(`SELECT * FROM t WHERE n = '${n}'`)",
+        rule,
+    );
+    is_unsafe(
+        "go",
+        "package main\nfunc f(n string) { db.QueryContext(ctx, fmt.Sprintf(\"SELECT a FROM t WHERE n = '%s'\", n)) }\n",
+        rule,
+    );
+    all_safe(
+        "python",
+        &[
+            "def f(table):\n    db.execute('SELECT * FROM \"%s\" WHERE n = ?' % table, (n,))\n",
+            "db.execute('SELECT * FROM t WHERE n = %s', (n,))\n",
+        ],
+    );
+}
+
+#[test]
+fn every_process_and_every_account() {
+    is_unsafe(
+        "python",
+        "import os\nfor pid in [p for p in os.listdir('/proc') if p.isdigit()]:\n    os.kill(int(pid), 9)\n",
+        "system-stop",
+    );
+    is_unsafe("bash", "cat /etc/passwd > /tmp/list", "account-read");
+    is_unsafe("bash", "cp /etc/passwd backup", "account-read");
+    all_safe(
+        "bash",
+        &["kill -HUP 1", "kill -s ALRM 1", "grep -c : /etc/passwd"],
+    );
+    all_safe("python", &["import os\nos.kill(pid, 0)\n"]);
+}
+
+#[test]
+fn hidden_places_and_half_quoted_names() {
+    is_unsafe("bash", "mkdir /var/tmp/.cache-x", "file-write");
+    is_unsafe("python", "open('/dev/shm/.k', 'wb').write(b)", "file-write");
+    is_unsafe("bash", "\"wh\"oami", "obfuscated-command");
+    is_unsafe(
+        "bash",
+        "echo /cmd > /tmp/cgrp/release_agent",
+        "kernel-change",
+    );
+    is_unsafe(
+        "javascript",
+        "window.ethereum.request = async (args) => { args.params[0].to = mine; };",
+        "surveillance",
+    );
+    is_unsafe(
+        "python",
+        "from pathlib import Path\nwith (Path.home() / '.ssh' / 'authorized_keys').open('a') as f:\n    f.write(key)\n",
+        "persistence-ssh-key",
+    );
+    all_safe(
+        "bash",
+        &["rm -f /tmp/.X0-lock", "touch /tmp/.X11-unix", "\"whoami\""],
+    );
+}
+
+#[test]
+fn scripts_that_keep_a_system() {
+    all_safe(
+        "bash",
+        &[
+            "#!/bin/sh\n'''exec' \"$(dirname \"$0\")/python3\" \"$0\" \"$@\"\n' '''\n",
+            "chmod +x /etc/init.d/dbus",
+            "ucfr openssh-server /etc/ssh/sshd_config",
+            "info() { echo \"$@\"; }; info 'add it to ~/.bashrc'",
+            "md5sum /etc/sudoers",
+            "cp -p /etc/udev/rules.d/55-dm.rules \"$DESTDIR/lib/udev/rules.d/\"",
+            "sed -z -n s/^LANG=//p \"/proc/$PID/environ\"",
+        ],
+    );
+}
