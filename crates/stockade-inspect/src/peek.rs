@@ -232,7 +232,8 @@ const VALUES: [u8; 256] = {
 )]
 fn spaced_hex(text: &[u8], found: &mut Vec<Layer>) {
     const PAIRS: usize = 12;
-    // A run is 35 bytes at least, so one sample in twelve can't miss it.
+    // A run is 35 bytes at least, so a sample of six in each twenty-four can't miss it.
+    const STRIDE: usize = 2 * PAIRS;
     let mut at = 0;
     while let Some(sample) = text.get(at..at + 6) {
         // Branch-free: text has blanks everywhere, and a wrong guess costs more than the tests.
@@ -242,15 +243,10 @@ fn spaced_hex(text: &[u8], found: &mut Vec<Layer>) {
             | gap(1) & hex(2) & hex(3) & (sample[4] == sample[1])
             | gap(2) & hex(3) & hex(4) & (sample[5] == sample[2]);
         if !looks_paired {
-            at += PAIRS;
+            at += STRIDE;
             continue;
         }
-        let back = text
-            .get(..at)
-            .unwrap_or_default()
-            .iter()
-            .rev()
-            .take(2 * PAIRS);
+        let back = text.get(..at).unwrap_or_default().iter().rev().take(STRIDE);
         let first = at
             - back
                 .take_while(|b| b.is_ascii_hexdigit() || is_gap(**b))

@@ -43,8 +43,14 @@ const FILTER_WORDS: usize = 1 << 10;
 pub(super) struct Lexicon {
     /// One bit for each 16-bit hash: most words of a text are settled here.
     filter: [u64; FILTER_WORDS],
-    keys: [u32; SLOTS],
-    classes: [Class; SLOTS],
+    slots: [Slot; SLOTS],
+}
+
+/// A word, or nothing if the key is 0. Both parts in one line of the cache.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    key: u32,
+    classes: Class,
 }
 
 /// The table.
@@ -58,14 +64,14 @@ impl Lexicon {
     const fn new() -> Self {
         let mut table = Self {
             filter: [0; FILTER_WORDS],
-            keys: [0; SLOTS],
-            classes: [0; SLOTS],
+            slots: [Slot { key: 0, classes: 0 }; SLOTS],
         };
-        table = table.add(ENGLISH, 0);
-        table.add(OTHER, FOREIGN)
+        table.add(ENGLISH, 0);
+        table.add(OTHER, FOREIGN);
+        table
     }
 
-    const fn add(mut self, rows: &[(Class, &str)], flag: Class) -> Self {
+    const fn add(&mut self, rows: &[(Class, &str)], flag: Class) {
         let mut row = 0;
         while row < rows.len() {
             let (class, list) = rows[row];
@@ -77,23 +83,22 @@ impl Lexicon {
                     end += 1;
                 }
                 if end > start {
-                    self = self.add_word(bytes, start, end, class, flag);
+                    self.add_word(bytes, start, end, class, flag);
                 }
                 start = end + 1;
             }
             row += 1;
         }
-        self
     }
 
     const fn add_word(
-        mut self,
+        &mut self,
         bytes: &[u8],
         start: usize,
         end: usize,
         class: Class,
         flag: Class,
-    ) -> Self {
+    ) {
         let mut plain = Hasher::new();
         let mut rotated = Hasher::new();
         let mut backwards = Hasher::new();
@@ -104,30 +109,24 @@ impl Lexicon {
             backwards = backwards.push(bytes[end - 1 - (at - start)]);
             at += 1;
         }
-        self = self.insert(plain.finish(), class, flag);
+        self.insert(plain.finish(), class, flag);
         if flag == 0 && class & DISGUISE != 0 && end - start >= 5 {
-            self = self.insert(rotated.finish(), ROT13, 0);
-            self = self.insert(backwards.finish(), REVERSED, 0);
+            self.insert(rotated.finish(), ROT13, 0);
+            self.insert(backwards.finish(), REVERSED, 0);
         }
-        self
     }
 
-    const fn insert(mut self, hash: Hash, class: Class, flag: Class) -> Self {
+    const fn insert(&mut self, hash: Hash, class: Class, flag: Class) {
         let key = hash.key();
         self.filter[hash.filter() >> 6] |= 1 << (hash.filter() & 63);
-        let mut slot = hash.slot();
-        while self.keys[slot] != 0 && self.keys[slot] != key {
-            slot = (slot + 1) % SLOTS;
+        let mut at = hash.slot();
+        while self.slots[at].key != 0 && self.slots[at].key != key {
+            at = (at + 1) % SLOTS;
         }
+        let slot = &mut self.slots[at];
         // A word of several languages does not tell which one the text is in.
-        let added = if self.keys[slot] == 0 {
-            class | flag
-        } else {
-            class
-        };
-        self.keys[slot] = key;
-        self.classes[slot] |= added;
-        self
+        slot.classes |= if slot.key == 0 { class | flag } else { class };
+        slot.key = key;
     }
 
     /// The classes of a word, 0 for one that no rule knows.
@@ -139,12 +138,12 @@ impl Lexicon {
             return 0;
         }
         let key = hash.key();
-        let mut slot = hash.slot();
+        let mut at = hash.slot();
         loop {
-            match self.keys[slot] {
-                0 => return 0,
-                found if found == key => return self.classes[slot],
-                _ => slot = (slot + 1) % SLOTS,
+            match self.slots[at] {
+                Slot { key: 0, .. } => return 0,
+                slot if slot.key == key => return slot.classes,
+                _ => at = (at + 1) % SLOTS,
             }
         }
     }

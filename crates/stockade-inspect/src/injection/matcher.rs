@@ -23,14 +23,34 @@ const HORIZON: usize = 32;
 /// A set of rules by number.
 type RuleSet = [u64; RULES.len().div_ceil(64)];
 
-/// For each bit of a class, the rules that a word of it may begin.
-static BEGINS: [RuleSet; 128] = {
+/// For each bit of a class, the rules that a word of it may begin, may be the second of and may
+/// end. A rule of one word needs no other: any word is its second and last.
+static BEGINS: [RuleSet; 128] = by_bit(Place::First);
+static SECOND: [RuleSet; 128] = by_bit(Place::Second);
+static LAST: [RuleSet; 128] = by_bit(Place::Last);
+
+/// A place in the sequence of a rule.
+#[derive(Clone, Copy)]
+enum Place {
+    First,
+    Second,
+    Last,
+}
+
+const fn by_bit(place: Place) -> [RuleSet; 128] {
     let mut table = [[0; RULES.len().div_ceil(64)]; 128];
     let mut bit = 0;
     while bit < 128 {
         let mut rule = 0;
         while rule < RULES.len() {
-            if RULES[rule].steps[0].any >> bit & 1 == 1 {
+            let steps = RULES[rule].steps;
+            let step = match place {
+                Place::First => 0,
+                Place::Second => 1,
+                Place::Last => steps.len() - 1,
+            };
+            let alone = steps.len() == 1 && !matches!(place, Place::First);
+            if alone || steps[step].any >> bit & 1 == 1 {
                 table[bit][rule / 64] |= 1 << (rule % 64);
             }
             rule += 1;
@@ -38,22 +58,7 @@ static BEGINS: [RuleSet; 128] = {
         bit += 1;
     }
     table
-};
-
-/// For each rule, what its second and its last word must be, 0 for a rule of one word: a look at
-/// both settles most rules.
-static NEEDS: [[Class; 2]; RULES.len()] = {
-    let mut table = [[0; 2]; RULES.len()];
-    let mut rule = 0;
-    while rule < RULES.len() {
-        let steps = RULES[rule].steps;
-        if steps.len() > 1 {
-            table[rule] = [steps[1].any, steps[steps.len() - 1].any];
-        }
-        rule += 1;
-    }
-    table
-};
+}
 
 /// Every class that begins some rule.
 const FIRST: Class = {
@@ -72,74 +77,85 @@ pub(super) fn signals(words: &[Word]) -> (Vec<Signal>, Class) {
     let mut found = Vec::new();
     let mut all = 0;
     // For each block of words, its meanings: two blocks hold all that a sequence can reach.
-    let blocks: Vec<Class> = words
-        .chunks(HORIZON)
-        .map(|block| block.iter().fold(0, |any, word| any | word.classes))
-        .collect();
-    for (at, word) in words.iter().enumerate() {
-        all |= word.classes;
-        let first = word.classes & FIRST;
-        if first == 0 {
+    let mut blocks = words.chunks(HORIZON).map(meanings).peekable();
+    for (number, block) in words.chunks(HORIZON).enumerate() {
+        let here = blocks.next().unwrap_or_default();
+        all |= here;
+        if here & FIRST == 0 {
             continue;
         }
-        let rules = begun_by(first);
-        let block = at / HORIZON;
-        let around = blocks.get(block).copied().unwrap_or_default()
-            | blocks.get(block + 1).copied().unwrap_or_default();
-        if !is_possible(&rules, around) {
-            continue;
-        }
-        let ahead = words
-            .get(at + 1..words.len().min(at + 1 + HORIZON))
-            .unwrap_or_default();
-        let near = ahead
-            .iter()
-            .take_while(|next| next.index - word.index <= REACH)
-            .fold(0, |near, next| near | next.classes);
-        for (part, set) in rules.iter().enumerate() {
-            let mut left = *set;
-            while left != 0 {
-                let number = part * 64 + left.trailing_zeros() as usize;
-                left &= left - 1;
-                let lacks = |class: &Class| *class != 0 && class & near == 0;
-                if NEEDS
-                    .get(number)
-                    .is_none_or(|needs| needs.iter().any(lacks))
-                {
-                    continue;
-                }
-                let Some(rule) = RULES.get(number) else {
-                    continue;
-                };
-                let possible = rule.steps.iter().skip(1).all(|step| step.any & near != 0);
-                if possible && let Some(last) = sequence(rule, *word, ahead) {
-                    found.push(Signal {
-                        rule,
-                        weight: rule.weight,
-                        words: word.index..last.index + 1,
-                        bytes: word.range().start..last.range().end,
-                    });
-                }
+        let around = here | blocks.peek().copied().unwrap_or_default();
+        let mut possible = rules_of(&SECOND, around);
+        keep(&mut possible, &rules_of(&LAST, around));
+        for (at, word) in (number * HORIZON..).zip(block) {
+            let first = word.classes & FIRST;
+            if first == 0 {
+                continue;
+            }
+            let mut rules = rules_of(&BEGINS, first);
+            keep(&mut rules, &possible);
+            if rules != RuleSet::default() {
+                begun(words, at, *word, &rules, &mut found);
             }
         }
     }
     (found, all)
 }
 
-/// True if some rule of the set finds its second and last word among these meanings.
-fn is_possible(rules: &RuleSet, classes: Class) -> bool {
-    rules.iter().enumerate().any(|(part, set)| {
+/// Tries the rules that the word at this place begins.
+fn begun(words: &[Word], at: usize, word: Word, rules: &RuleSet, found: &mut Vec<Signal>) {
+    let ahead = words
+        .get(at + 1..words.len().min(at + 1 + HORIZON))
+        .unwrap_or_default();
+    let near = ahead
+        .iter()
+        .take_while(|next| next.index - word.index <= REACH)
+        .fold(0, |near, next| near | next.classes);
+    for (part, set) in rules.iter().enumerate() {
         let mut left = *set;
         while left != 0 {
             let number = part * 64 + left.trailing_zeros() as usize;
             left &= left - 1;
-            let has = |class: &Class| *class == 0 || class & classes != 0;
-            if NEEDS.get(number).is_some_and(|needs| needs.iter().all(has)) {
-                return true;
+            let Some(rule) = RULES.get(number) else {
+                continue;
+            };
+            let possible = rule.steps.iter().skip(1).all(|step| step.any & near != 0);
+            if possible && let Some(last) = sequence(rule, word, ahead) {
+                found.push(Signal {
+                    rule,
+                    weight: rule.weight,
+                    words: word.index..last.index + 1,
+                    bytes: word.range().start..last.range().end,
+                });
             }
         }
-        false
-    })
+    }
+}
+
+/// All meanings of some words.
+fn meanings(words: &[Word]) -> Class {
+    words.iter().fold(0, |any, word| any | word.classes)
+}
+
+/// Leaves in `rules` what is in `others` too.
+fn keep(rules: &mut RuleSet, others: &RuleSet) {
+    for (rules, others) in rules.iter_mut().zip(others) {
+        *rules &= others;
+    }
+}
+
+/// The rules that some of the meanings have in this table.
+fn rules_of(table: &[RuleSet; 128], classes: Class) -> RuleSet {
+    let mut rules = RuleSet::default();
+    let mut left = classes;
+    while left != 0 {
+        let bit = left.trailing_zeros() as usize;
+        left &= left - 1;
+        for (rules, more) in rules.iter_mut().zip(&table[bit]) {
+            *rules |= more;
+        }
+    }
+    rules
 }
 
 /// No sequence is longer than this many words.
@@ -160,19 +176,6 @@ const REACH: u32 = {
     }
     longest
 };
-
-fn begun_by(classes: Class) -> RuleSet {
-    let mut rules = RuleSet::default();
-    let mut left = classes;
-    while left != 0 {
-        let bit = left.trailing_zeros() as usize;
-        left &= left - 1;
-        for (rules, more) in rules.iter_mut().zip(&BEGINS[bit]) {
-            *rules |= more;
-        }
-    }
-    rules
-}
 
 /// The last word of the shortest match that begins with `first`.
 fn sequence(rule: &Rule, first: Word, ahead: &[Word]) -> Option<Word> {

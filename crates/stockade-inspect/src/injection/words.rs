@@ -30,26 +30,24 @@ impl Word {
 }
 
 /// What a byte is to the reader of words.
-const OTHER: u8 = 0;
+const SIGN: u8 = 0;
 const LETTER: u8 = 1;
 const WIDE: u8 = 2;
-const SPACE: u8 = 3;
-const NEWLINE: u8 = 4;
-const STOP: u8 = 5;
-const JOIN: u8 = 6;
+const NEWLINE: u8 = 3;
+const JOIN: u8 = 4;
+const MARK: u8 = 5;
 
 const KINDS: [u8; 256] = {
-    let mut table = [OTHER; 256];
+    let mut table = [SIGN; 256];
     let mut byte = 0_u8;
     loop {
         table[byte as usize] = match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => LETTER,
             0x80..=0xff => WIDE,
-            b' ' | b'\t' | b'\r' => SPACE,
             b'\n' => NEWLINE,
-            b'.' | b'!' | b'?' | b':' | b';' => STOP,
             b'\'' | b'_' => JOIN,
-            _ => OTHER,
+            b'"' | b'`' | b'$' | b'!' | b'-' => MARK,
+            _ => SIGN,
         };
         if byte == u8::MAX {
             break;
@@ -58,6 +56,32 @@ const KINDS: [u8; 256] = {
     }
     table
 };
+
+/// What a sign does wherever it stands: how many words apart it sets its neighbours, and
+/// [`BEGINS`] if a sentence or field starts after it.
+const SIGNS: [u8; 256] = {
+    let mut table = [BEGINS; 256];
+    let mut byte = 0_u8;
+    loop {
+        table[byte as usize] = match byte {
+            b' ' | b'\t' | b'\r' | b'\n' | b'\'' | b'_' | b'-' => 0,
+            b'.' | b'!' | b'?' | b';' => BEGINS | 2,
+            // Signs of code and markup stand between statements, not between words.
+            b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'=' | b'|' | b'\\' | b'<' | b'>' => {
+                BEGINS | 2
+            }
+            b'/' | b'#' | b'@' | b'"' | b'`' => BEGINS | 1,
+            _ => BEGINS,
+        };
+        if byte == u8::MAX {
+            break;
+        }
+        byte += 1;
+    }
+    table
+};
+
+const BEGINS: u8 = 0x80;
 
 /// ASCII letters and digits in lower case, 0 for all else.
 const LETTERS: [u8; 256] = {
@@ -165,20 +189,27 @@ impl Reader<'_> {
     fn run(&mut self) {
         let mut at = 0;
         while let Some(byte) = self.text.get(at) {
-            if *byte == b' ' {
-                at += 1;
-                // Indentation.
-                while self.text.get(at..at + 8) == Some(b"        ") {
-                    at += 8;
-                }
-                continue;
-            }
             at = match KINDS[usize::from(*byte)] {
+                SIGN => {
+                    self.sign(*byte);
+                    at + 1
+                }
                 LETTER => self.words_from(at),
                 WIDE => self.wide(at),
-                kind => self.between(at, *byte, kind),
+                NEWLINE => self.newline(at),
+                _ => self.mark_or_join(at, *byte),
             };
         }
+    }
+
+    /// White space and signs: where do sentences and fields start?
+    ///
+    /// Without a branch: which sign comes next can't be guessed.
+    #[inline]
+    fn sign(&mut self, byte: u8) {
+        let sign = SIGNS[usize::from(byte)];
+        self.index += u32::from(sign & !BEGINS);
+        self.fresh |= Class::from(sign / BEGINS) * START;
     }
 
     /// Words with one blank between, as in running text.
@@ -193,54 +224,43 @@ impl Reader<'_> {
         at
     }
 
-    /// White space and signs: where do sentences and fields start?
     #[inline]
-    fn between(&mut self, at: usize, byte: u8, kind: u8) -> usize {
-        match kind {
-            SPACE | JOIN => {}
-            NEWLINE => {
-                // A blank line ends a paragraph; a single line break may only wrap a sentence.
-                if matches!(self.text.get(at + 1), Some(b'\n' | b'\r')) {
-                    self.mark(at, BREAK);
-                    self.index += 3;
-                    self.fresh |= START;
-                } else if self.starts_line(at) {
-                    self.fresh |= START;
-                    self.index += 1;
-                }
-            }
-            STOP => {
-                self.fresh |= START;
-                if byte == b'!' && self.text.get(at + 1) == Some(&b'!') {
-                    self.mark(at, SHOUT);
-                }
-                if byte != b':' {
-                    self.index += 2;
-                }
-            }
-            _ => {
-                // A hyphen inside a word or before an option starts nothing.
-                if byte != b'-' || self.text.get(at + 1) == Some(&b' ') {
-                    self.fresh |= START;
-                }
-                match byte {
-                    b'"' | b'`' => {
-                        self.quote(at);
-                        self.index += 1;
-                    }
-                    b'$' => self.amount(at),
-                    // Signs of code and markup stand between statements, not between words.
-                    b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'=' | b'|' | b'\\' | b'<' | b'>' => {
-                        self.index += 2;
-                    }
-                    b'/' | b'#' | b'@' => self.index += 1,
-                    _ => {}
-                }
+    fn newline(&mut self, at: usize) -> usize {
+        // A blank line ends a paragraph; a single line break may only wrap a sentence.
+        if matches!(self.text.get(at + 1), Some(b'\n' | b'\r')) {
+            self.mark(at, BREAK);
+            self.index += 3;
+            self.fresh |= START;
+        } else if self.starts_line(at) {
+            self.fresh |= START;
+            self.index += 1;
+        }
+        // Indentation.
+        let mut next = at + 1;
+        while let Some(bytes) = self.text.get(next..).and_then(<[u8]>::first_chunk::<8>) {
+            let others = u64::from_le_bytes(*bytes) ^ (EACH * 0x20);
+            next += others.trailing_zeros() as usize / 8;
+            if others != 0 {
+                break;
             }
         }
-        if byte == b'\'' {
-            self.quote(at);
+        next
+    }
+
+    /// A sign whose neighbours say what it does.
+    #[inline]
+    fn mark_or_join(&mut self, at: usize, byte: u8) -> usize {
+        if byte == b'!' && self.text.get(at + 1) == Some(&b'!') {
+            self.mark(at, SHOUT);
         }
+        match byte {
+            b'"' | b'`' | b'\'' => self.quote(at),
+            b'$' => self.amount(at),
+            // A hyphen inside a word or before an option starts nothing.
+            b'-' if self.text.get(at + 1) == Some(&b' ') => self.fresh |= START,
+            _ => {}
+        }
+        self.sign(byte);
         at + 1
     }
 
