@@ -37,9 +37,7 @@ impl Mediator<'_> {
         };
         let text = caller.text(path)?;
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
-        if exclusive
-            && let Some(fd) = self.create_at_once(caller, directory, &text, flags, mode)?
-        {
+        if exclusive && let Some(fd) = self.create_at_once(caller, directory, &text, flags, mode)? {
             return Ok(descriptor(fd, inherit, flags, mode));
         }
         let last = if exclusive || flags.contains(OFlags::NOFOLLOW) {
