@@ -24,6 +24,7 @@ const VERSION: &str = "stockade --version";
 const FULL_ACCESS: &str = "stockade run --danger-full-access -- true";
 const RUN: &str = "stockade run -- true";
 const BWRAP: &str = "bwrap --unshare-all … true";
+const UNSHARE: &str = "unshare --user --mount … --mount-proc true";
 const LARGE: &str = "stockade run, in a tree of 300,000 files";
 const DENIED: &str = "stockade run, 500 denied files";
 const GLOB: &str = "stockade run, a glob that names 20,000 files";
@@ -39,6 +40,22 @@ const BWRAP_ARGV: &[&str] = &[
     "/dev",
     "--proc",
     "/proc",
+    "/bin/true",
+];
+
+/// The namespaces and a `/proc`, nothing else: what no sandbox that makes them goes below by much.
+const UNSHARE_ARGV: &[&str] = &[
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--mount",
+    "--pid",
+    "--fork",
+    "--net",
+    "--ipc",
+    "--uts",
+    "--cgroup",
+    "--mount-proc",
     "/bin/true",
 ];
 
@@ -77,6 +94,7 @@ fn rows(stockade: &str, trees: &Trees) -> Vec<Row> {
         Row::new(FULL_ACCESS, run(&["--danger-full-access"]), &empty),
         Row::new(RUN, run(&[]), &empty),
         Row::new(BWRAP, owned(BWRAP_ARGV), &empty),
+        Row::new(UNSHARE, owned(UNSHARE_ARGV), &empty),
         Row::new(LARGE, run(&[]), &large),
         Row::new(DENIED, run(&denied), &large),
         Row::new(GLOB, run(&["--deny-read", tree::GLOB]), &large),
