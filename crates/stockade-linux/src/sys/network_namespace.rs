@@ -3,6 +3,8 @@
 //! Making one takes 0.4 of the 0.5 ms that all namespaces of a sandbox take, nearly all of it in
 //! the kernel and under locks that mounting has no use for. So a second process makes it, on
 //! another processor, while this one builds the file-system view, and this one moves in then.
+//! Where every processor has enough to do, the second process would wait for one longer than the
+//! work takes, and this one for it: there this one does it itself.
 //!
 //! The maker shares this process's memory, so nothing is copied. It may therefore neither
 //! allocate nor use thread-local storage: it makes system calls, all without the C library, and
@@ -19,8 +21,11 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, futex, move_into_link_name
 
 use super::{checked, interface, process};
 
-/// The namespace, and the process that makes it.
-pub(crate) struct NewNetwork {
+/// The namespace; none if this process is in it already.
+pub(crate) struct NewNetwork(Option<Beside>);
+
+/// One that another process makes.
+struct Beside {
     maker: Option<Pid>,
     shared: Arc<Shared>,
     /// The maker's.
@@ -39,6 +44,21 @@ struct Shared {
 impl NewNetwork {
     /// Begins to make one, which needs `CAP_SYS_ADMIN` in the caller's user namespace.
     pub(crate) fn begin() -> io::Result<Self> {
+        if is_busy() {
+            make_here()?;
+            return Ok(Self(None));
+        }
+        Beside::begin().map(|beside| Self(Some(beside)))
+    }
+
+    /// Moves the calling process into it.
+    pub(crate) fn enter(self) -> io::Result<()> {
+        self.0.map_or(Ok(()), Beside::enter)
+    }
+}
+
+impl Beside {
+    fn begin() -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let shared = Arc::new(Shared {
             done: AtomicU32::new(0),
@@ -61,8 +81,7 @@ impl NewNetwork {
         })
     }
 
-    /// Moves the calling process into it.
-    pub(crate) fn enter(mut self) -> io::Result<()> {
+    fn enter(mut self) -> io::Result<()> {
         while self.shared.done.load(Ordering::Acquire) == 0 {
             // Whatever the reason for waking up, the loop looks again.
             let _ = futex::wait(&self.shared.done, futex::Flags::PRIVATE, 0, None);
@@ -90,10 +109,24 @@ impl NewNetwork {
     }
 }
 
-impl Drop for NewNetwork {
+impl Drop for Beside {
     fn drop(&mut self) {
         let _ = self.reap();
     }
+}
+
+/// Whether the processors had more to do than they could, on average over the last minute.
+fn is_busy() -> bool {
+    // Fixed point, with 16 bits behind it (`sysinfo(2)`).
+    let waiting = rustix::system::sysinfo().loads[0] >> 16;
+    let processors = rustix::thread::sched_getaffinity(None);
+    processors.is_ok_and(|processors| waiting >= u64::from(processors.count()))
+}
+
+fn make_here() -> rustix::io::Result<()> {
+    // SAFETY: no descriptor is taken back by a network namespace.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?;
+    interface::loopback_up()
 }
 
 /// The maker's stack: a few calls deep.
@@ -103,11 +136,9 @@ const STACK_SIZE: usize = 64 << 10;
 extern "C" fn make(shared: *mut libc::c_void) -> libc::c_int {
     // SAFETY: it is the one that `begin` passed, which outlives this process.
     let shared = unsafe { &*shared.cast::<Shared>() };
-    // SAFETY: no descriptor is taken back by a network namespace.
-    let made = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) };
-    let made = made.and_then(|()| interface::loopback_up());
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let opened = made.and_then(|()| openat(&shared.proc, c"self/ns/net", flags, Mode::empty()));
+    let opened =
+        make_here().and_then(|()| openat(&shared.proc, c"self/ns/net", flags, Mode::empty()));
     let outcome = opened.map_or_else(|errno| -errno.raw_os_error(), IntoRawFd::into_raw_fd);
     shared.outcome.store(outcome, Ordering::Release);
     shared.done.store(1, Ordering::Release);
