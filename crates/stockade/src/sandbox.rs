@@ -101,6 +101,9 @@ pub enum RunError {
     /// climbed.
     #[error("descriptor {0} is a directory and can't be passed on")]
     Directory(i32),
+    /// The policy limits what the command may write, and the caller takes it without counting.
+    #[error("the policy limits the command's output, which only `Command::output` counts")]
+    OutputNotCounted,
     /// The policy needs somebody who answers in the sandbox's network.
     #[error("the policy lists hosts or forwards ports, and no network service was given")]
     NoNetworkService,
@@ -262,8 +265,16 @@ impl Command {
     /// Starts the command.
     ///
     /// # Errors
-    /// If it could not be started in its sandbox; then nothing of it has run.
+    /// If it could not be started in its sandbox, or its policy limits output, which only
+    /// [`Command::output`] counts; then nothing of it has run.
     pub fn spawn(self) -> Result<Child, RunError> {
+        if self.sandbox.profile.limits.output().is_some() {
+            return Err(RunError::OutputNotCounted);
+        }
+        self.start()
+    }
+
+    fn start(self) -> Result<Child, RunError> {
         let spec = self.spec();
         let profile = &self.sandbox.profile;
         let backends = &self.sandbox.backends;
@@ -303,7 +314,7 @@ impl Command {
     /// Runs the command to its end.
     ///
     /// # Errors
-    /// If it could not be started or waited for.
+    /// As [`Command::spawn`], and if it could not be waited for.
     pub fn status(self) -> Result<Finished, RunError> {
         self.spawn()?.wait()
     }
@@ -313,7 +324,7 @@ impl Command {
     /// # Errors
     /// If it could not be started or waited for.
     pub fn output(self) -> Result<Output, RunError> {
-        let mut child = self.stdout(Stdio::Piped).stderr(Stdio::Piped).spawn()?;
+        let mut child = self.stdout(Stdio::Piped).stderr(Stdio::Piped).start()?;
         output::collect(&mut child)
     }
 }

@@ -125,7 +125,7 @@ pub fn run_in_foreground(plan: ExecPlan, launch: &Foreground<'_>) -> Result<Fini
     };
     relays.close_inner();
     let mut screen = match child.running().take_terminal() {
-        Some(command_side) => Some(Screen::enter(command_side, launch.tap)?),
+        Some(command_side) => Some(Screen::enter(command_side, limit, launch.tap)?),
         None => None,
     };
     supervise(&mut child, &signals, &mut relays, &mut screen)?;
@@ -168,8 +168,10 @@ fn supervise(
         if relays.pump().map_err(io_error("pass output on"))? {
             child.end(Ending::OutputLimit);
         }
-        if let Some(screen) = screen {
-            screen.pump().map_err(io_error("relay the terminal"))?;
+        if let Some(screen) = screen
+            && screen.pump().map_err(io_error("relay the terminal"))?
+        {
+            child.end(Ending::OutputLimit);
         }
         if signalled {
             while let Some(number) = signals.next().map_err(io_error("read signals"))? {

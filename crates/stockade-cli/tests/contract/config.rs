@@ -15,6 +15,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = files();
     cases.extend(answers());
     cases.extend(weak_hosts());
+    cases.push(guest_kernel());
     cases
 }
 
@@ -184,4 +185,19 @@ fn weak_hosts() -> Vec<Case> {
         .leak(host("test -e @OUT@/t"))
         .boxed(stderr_has("landlock")),
     ]
+}
+
+/// As root it is in the table of the backends; here it is started by anybody.
+fn guest_kernel() -> Case {
+    attack("C07", "a kernel of its own, for every user")
+        .needs(Need::Tool("runsc"))
+        .needs(Need::Userns)
+        .flag(Flag::Backend("gvisor".into()))
+        .flag(Flag::DenyRead("@P@/closed".into()))
+        .setup("echo deep-down > closed; chmod 0 closed")
+        .sh("dmesg | head -n 3; echo x > f; echo x > @OUT@/t; chmod 644 closed; cat closed")
+        .works(host("test -e f"))
+        .leak(host("test -e @OUT@/t"))
+        .leak(prints("deep-down"))
+        .boxed(prints("gVisor"))
 }

@@ -1,7 +1,7 @@
 //! L13 and X11: a real terminal, and no way to type at the host's.
 
 use stockade_test::case::Control;
-use stockade_test::{Case, Need, allowed, attack, closure, exits, host, not, prints};
+use stockade_test::{Case, Flag, Limit, Need, allowed, attack, closure, exits, host, not, prints};
 
 /// Types into whatever standard input is, then says how each call went.
 const TYPE: &str = r"cat > @W@/type.py <<'EOF'
@@ -38,6 +38,15 @@ pub(crate) fn cases() -> Vec<Case> {
             .launcher(TYPE)
             .control(Control::Absent("they would need a console"))
             .boxed(prints("linux=EPERM")),
+    );
+    cases.push(
+        attack("R05b", "more output than allowed, on a terminal")
+            .flag(Flag::Limit(Limit::Output("128K".into())))
+            .launcher("@PTY@ -- @RUN@ sh -c 'echo @MARK@; head -c 2M /dev/zero'")
+            .leak(closure("more than 128 KiB and a little arrived", |scene| {
+                scene.outcomes[0].stdout.len() > 192 << 10
+            }))
+            .boxed(prints("too much output")),
     );
     cases
         .into_iter()

@@ -1,7 +1,9 @@
 //! Backends by name: what is refused, what is said, and that nothing runs bare.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -208,6 +210,29 @@ fn gvisor_leaves_the_callers_streams_their_owner() {
     assert!(command.stderr(open(2).unwrap()).status().unwrap().success());
     assert_eq!(fs::read_to_string(&streams[1]).unwrap(), "text\n");
     assert_eq!(streams.each_ref().map(owner), before);
+}
+
+#[test]
+fn gvisor_writes_behind_what_a_file_has() {
+    let name = "gvisor_writes_behind_what_a_file_has";
+    if !has(name, "backend:gvisor", &["runsc", "--version"]) {
+        return;
+    }
+    let context = Context::new();
+    let log = context.file("log", "");
+    let mut file = File::options().write(true).open(&log).unwrap();
+    file.write_all(b"before\n").unwrap();
+    let script = "echo out; echo err >&2; echo out; exit 5";
+    let mut command = context.command(["run", "-q", "--backend", "gvisor"]);
+    command
+        .args(["--", "sh", "-c", script])
+        .stdin(Stdio::null());
+    command.stdout(file.try_clone().unwrap());
+    command.stderr(file.try_clone().unwrap());
+    assert_eq!(command.status().unwrap().code(), Some(5));
+    file.write_all(b"after\n").unwrap();
+    let written = fs::read_to_string(&log).unwrap();
+    assert_eq!(written, "before\nout\nerr\nout\nafter\n");
 }
 
 #[test]

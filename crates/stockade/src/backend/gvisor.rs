@@ -8,8 +8,10 @@
 //! mediator inside; descriptors, devices and single sockets of the host can't be handed in, and
 //! asking for them is an error. The KVM platform is never asked for.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Access;
 use serde_json::{Value, json};
 use stockade_linux::plan::{LinuxPlan, Mount, Resource, Root, Text, View};
 use stockade_policy::profile::{Backend as Name, Profile};
@@ -50,8 +52,9 @@ impl Gvisor {
 }
 
 /// Makes the bundle from what comes in, runs it, and tells whether the sandbox came to be. It
-/// outlives signals that `runsc` forwards. Arguments: the bundle's directory, the numbers of the
-/// two descriptors, then `runsc` and its arguments.
+/// outlives signals that `runsc` forwards. Output to a file goes through a pipe: gVisor begins at
+/// the start of the file, for each stream, and would write over what is there. Arguments: the
+/// bundle's directory, the numbers of the two descriptors, then `runsc` and its arguments.
 const SCRIPT: &str = r#"
 trap : HUP INT QUIT TERM USR1 USR2
 bundle=$1 config=$2 status=$3
@@ -59,8 +62,22 @@ shift 3
 mkdir -m 700 "$bundle/rootfs" "$bundle/state" &&
 : > "$bundle/hidden" && chmod 0 "$bundle/hidden" &&
 cat <&"$config" > "$bundle/config.json" || exit 125
+pass_on() {
+    (trap '' HUP INT QUIT TERM USR1 USR2; exec cat "$1") &
+}
+both=
+if test /proc/self/fd/1 -ef /proc/self/fd/2; then both=1; fi
+if test -f /proc/self/fd/2 && test -z "$both"; then
+    mkfifo "$bundle/err" && pass_on "$bundle/err" >&2 && exec 2> "$bundle/err"
+fi
+if test -f /proc/self/fd/1; then
+    mkfifo "$bundle/out" && pass_on "$bundle/out" && exec > "$bundle/out"
+    if test -n "$both"; then exec 2>&1; fi
+fi
 "$@"
 code=$?
+exec > /dev/null 2>&1
+until wait; do :; done
 if test -s "$bundle/pid"; then echo built >&"$status"; fi
 exit $code
 "#;
@@ -235,6 +252,9 @@ fn bundle_spec(
     let env = plan.command.env.iter().map(text);
     let mut mounts = Vec::new();
     for mount in &plan.mounts {
+        if rootless && mount.view == View::Hidden && is_closed(mount.path.as_path()) {
+            continue;
+        }
         add_mount(mount, bundle, &is_directory, &mut mounts)?;
     }
     let root = match plan.root {
@@ -273,6 +293,16 @@ fn bundle_spec(
         "mounts": mounts,
         "linux": { "namespaces": namespaces.collect::<Vec<_>>() },
     }))
+}
+
+/// Whether it is another user's, and the caller can neither read nor enter it. Without privileges
+/// nothing can be mounted there by `runsc`, which opens it first; and nobody inside is more than
+/// the caller, who can't change its mode either.
+fn is_closed(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let may = |mode| rustix::fs::access(path, mode).is_ok();
+    let is_others = std::fs::symlink_metadata(path).is_ok_and(|found| found.uid() != own);
+    is_others && !may(Access::READ_OK) && !may(Access::EXEC_OK)
 }
 
 /// JSON has no bytes.

@@ -46,11 +46,17 @@ pub(super) fn nsjail(given: Option<&Path>) -> Tool {
 
 /// The default platform only: asking for KVM hangs on machines without nested virtualisation.
 pub(super) fn runsc(given: Option<&Path>) -> Tool {
+    // As the backend does: control groups are the helper's.
+    let mut confine = vec!["--network=none", "--ignore-cgroups"];
+    if !rustix::process::geteuid().is_root() {
+        confine.push("--rootless");
+    }
+    confine.push("do");
     tool(
         given,
         "runsc",
         "--version",
-        &["--network=none", "do"],
+        &confine,
         "install gVisor's runsc; it is only needed for `--level maximum`",
     )
 }

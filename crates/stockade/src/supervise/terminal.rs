@@ -24,6 +24,8 @@ pub(super) struct Screen<'a> {
     keys: VecDeque<u8>,
     input_open: bool,
     command_open: bool,
+    /// How many bytes may still be shown.
+    left: u64,
     tap: Option<&'a dyn Tap>,
 }
 
@@ -32,7 +34,11 @@ const MAX_KEYS: usize = 64 * 1024;
 
 impl<'a> Screen<'a> {
     /// Puts the caller's terminal into raw mode; it is restored when this is dropped.
-    pub(super) fn enter(command: OwnedFd, tap: Option<&'a dyn Tap>) -> Result<Self, RunError> {
+    pub(super) fn enter(
+        command: OwnedFd,
+        limit: Option<u64>,
+        tap: Option<&'a dyn Tap>,
+    ) -> Result<Self, RunError> {
         let failed = |error: Errno| RunError::Io {
             act: "set the terminal up",
             source: error.into(),
@@ -44,6 +50,7 @@ impl<'a> Screen<'a> {
             keys: VecDeque::new(),
             input_open: true,
             command_open: true,
+            left: limit.unwrap_or(u64::MAX),
             tap,
         };
         screen.make_raw().map_err(failed)?;
@@ -61,8 +68,8 @@ impl<'a> Screen<'a> {
         command.into_iter().chain(input)
     }
 
-    /// Moves what has come, in both directions.
-    pub(super) fn pump(&mut self) -> io::Result<()> {
+    /// Moves what has come, in both directions; true if the command wrote too much.
+    pub(super) fn pump(&mut self) -> io::Result<bool> {
         let mut chunk = [0; 16 * 1024];
         if self.input_open && self.keys.len() < MAX_KEYS && is(input(), PollFlags::IN) {
             match rustix::io::read(input(), &mut chunk) {
@@ -86,22 +93,28 @@ impl<'a> Screen<'a> {
         self.show(&mut chunk)
     }
 
-    fn show(&mut self, chunk: &mut [u8]) -> io::Result<()> {
+    fn show(&mut self, chunk: &mut [u8]) -> io::Result<bool> {
         while self.command_open && is(self.command(), PollFlags::IN) {
             match rustix::io::read(&self.command, &mut *chunk) {
                 // EIO: nobody has the command's side open any more.
                 Ok(0) | Err(Errno::IO) => self.command_open = false,
                 Ok(length) => {
-                    write_all(&chunk[..length])?;
+                    let allowed = usize::try_from(self.left).unwrap_or(usize::MAX).min(length);
+                    self.left -= allowed as u64;
+                    let shown = &chunk[..allowed];
+                    write_all(shown)?;
                     if let Some(tap) = self.tap {
-                        tap.passed(Stream::Terminal, &chunk[..length]);
+                        tap.passed(Stream::Terminal, shown);
+                    }
+                    if allowed < length {
+                        return Ok(true);
                     }
                 }
                 Err(Errno::AGAIN | Errno::INTR) => break,
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// What was still on its way when the command ended.

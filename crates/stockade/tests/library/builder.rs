@@ -157,6 +157,13 @@ fn output_is_counted() {
         assert_eq!(cut.finished.report.ending, Ending::OutputLimit, "{endless}");
         assert_eq!(cut.stdout.len() + cut.stderr.len(), 102_400);
     }
+    // Nobody would count what goes to descriptors of the caller's own.
+    let refused = shell(&sandbox, "echo > f").stdout(Stdio::Null).status();
+    assert!(
+        matches!(refused, Err(RunError::OutputNotCounted)),
+        "{refused:?}"
+    );
+    assert!(!place.path().join("f").exists());
 }
 
 fn wall_time() {
