@@ -75,6 +75,10 @@ pub(crate) fn is_metadata(text: &str) -> bool {
         "100.100.100.200",
         "fd00:ec2::254",
         "169.254.170.2",
+        "metadata.goog",
+        "metadata.azure.internal",
+        "metadata.tencentyun.com",
+        "192.0.0.192",
     ];
     host_of(text).is_some_and(|host| hosts.contains(&host))
 }

@@ -5,7 +5,7 @@ use super::judge::{Judge, argument, is_foreign, is_loose};
 use super::run::option;
 use super::value::{Args, Kind, Taint, Value};
 use crate::files::{Deletion, Writing};
-use crate::paths::Place;
+use crate::paths::{Place, UNKNOWN};
 use crate::result::Span;
 use crate::rule::Rule;
 
@@ -27,6 +27,15 @@ impl Judge<'_> {
         let second = args.positional.get(entry.second);
         let place = arg.and_then(Value::as_text).map(Place::new);
         let given = arg.and_then(Value::as_text).unwrap_or_default();
+        let rule = match entry.action {
+            "open" | "js-open" | "go-open" | "read" | "serve" => Some(Rule::CredentialRead),
+            "write" => Some(Rule::FileWrite),
+            "delete" | "delete-tree" | "js-remove" => Some(Rule::FileDelete),
+            _ => None,
+        };
+        if let Some(rule) = rule {
+            self.named_by_visitor(path, rule, arg, span);
+        }
         match entry.action {
             "shell" => {
                 self.shell(path, arg, span);
@@ -248,9 +257,18 @@ impl Judge<'_> {
                     if place.path == "/proc" {
                         return result.with(Taint::PROCESSES);
                     }
+                    if path.ends_with(".Glob") {
+                        let found = given.replace('*', &UNKNOWN.to_string());
+                        return Value::text(found).with(result.taint | Taint::WALKED);
+                    }
                 }
                 result
             }
+            "clean" => {
+                let taint = result.taint.without(Taint::INPUT | Taint::REQUEST);
+                Value::unknown(taint)
+            }
+            "line" => Value::unknown(result.taint | Taint::TRIED),
             "processes" => result.with(Taint::PROCESSES),
             "move" | "copy" => {
                 if let Some(place) = &place {

@@ -143,6 +143,7 @@ impl Dialect {
     /// Marks values that are sources in themselves: `sys.argv`, `process.env`.
     fn source(self, path: &str, value: Value) -> Value {
         let taint = match self.entry(path).map(|entry| entry.action) {
+            Some("input") if is_request(path) => Taint::INPUT | Taint::REQUEST,
             Some("input") => Taint::INPUT,
             Some("environment") => Taint::ENVIRONMENT,
             Some("secret") => Taint::SECRET,
@@ -152,10 +153,19 @@ impl Dialect {
     }
 }
 
+/// Whether a name stands for what a visitor of a web server sends.
+fn is_request(path: &str) -> bool {
+    ["request.", "flask.request", "IncomingMessage."]
+        .iter()
+        .any(|start| path.starts_with(start))
+}
+
 /// An environment variable's value.
 pub(crate) fn variable(name: &str) -> Value {
     match name {
         "HOME" | "USERPROFILE" => Value::text("~"),
+        "APPDATA" => Value::text("~/AppData/Roaming"),
+        "LOCALAPPDATA" => Value::text("~/AppData/Local"),
         "TMPDIR" | "TEMP" | "TMP" => Value::text("/tmp"),
         "PWD" => Value::text("."),
         "USER" | "USERNAME" | "LOGNAME" | "HOSTNAME" | "COMPUTERNAME" => {
@@ -484,7 +494,7 @@ const GLOBALS: &[&str] = &[
 
 const GO_BUILTINS: &[&str] = &[
     "string", "len", "append", "make", "panic", "byte", "rune", "nil", "true", "false", "print",
-    "println", "copy", "int", "C",
+    "println", "copy", "int", "C", "range",
 ];
 
 /// Packages by the names under which snippets use them without importing.

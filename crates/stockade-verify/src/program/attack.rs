@@ -105,6 +105,30 @@ impl Judge<'_> {
         }
     }
 
+    /// A file whose name comes from whoever visits a web server: `../../etc/passwd`.
+    pub(super) fn named_by_visitor(
+        &mut self,
+        path: &str,
+        rule: Rule,
+        file: Option<&Value>,
+        span: Span,
+    ) {
+        if file.is_some_and(|file| file.taint.has(Taint::REQUEST) && file.exact().is_none()) {
+            let reason = format!("`{path}` is given a file that a visitor names");
+            self.findings.add(rule, span, reason);
+        }
+    }
+
+    /// `upload.save(path)`, `response.sendFile(path)`
+    pub(super) fn hands_file(&mut self, name: &str, args: &Args, span: Span) {
+        let rule = match name {
+            "save" | "mv" => Rule::FileWrite,
+            "sendFile" | "download" => Rule::CredentialRead,
+            _ => return,
+        };
+        self.named_by_visitor(name, rule, args.first(), span);
+    }
+
     /// The wallet's own functions, replaced.
     pub(crate) fn replaces(&mut self, base: &Value, member: &str, span: Span) {
         let wallet = matches!(

@@ -94,11 +94,25 @@ impl<'j, 'a> Eval<'j, 'a> {
     pub(super) fn body(&mut self, body: &[Stmt]) {
         let mut functions = Vec::new();
         let before = self.anonymous.len();
+        if self.dialect == Dialect::JavaScript {
+            self.hoist(body);
+        }
         self.statements(body, &mut functions);
         for function in functions {
             self.enter_alone(&function);
         }
         self.enter_anonymous(before);
+    }
+
+    /// Functions are there before the first statement runs.
+    fn hoist(&mut self, body: &[Stmt]) {
+        for statement in body {
+            if let Stmt::Function(function) = statement
+                && let Some(name) = &function.name
+            {
+                self.bind(name.clone(), Value::of(Kind::Function(Rc::clone(function))));
+            }
+        }
     }
 
     pub(super) fn statements(&mut self, body: &[Stmt], functions: &mut Vec<Rc<Function>>) {
@@ -220,6 +234,10 @@ impl<'j, 'a> Eval<'j, 'a> {
     /// An element of something that is not a constant list.
     fn element_of(&self, iter: &Value) -> Value {
         let taint = iter.deep_taint();
+        // The pattern of what was found stands for each of it.
+        if taint.has(Taint::WALKED) && iter.as_text().is_some() {
+            return iter.clone();
+        }
         if let Some(path) = iter.as_api() {
             let element = format!("{path}[]");
             if self.dialect.knows(&element) {

@@ -378,6 +378,7 @@ impl Lowering<'_> {
 
     fn for_loop(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
         let mut clause = None;
+        let mut counted = None;
         let mut bare = true;
         for child in children(node) {
             match child.kind() {
@@ -385,6 +386,7 @@ impl Lowering<'_> {
                 "block" => {}
                 _ => {
                     bare = false;
+                    counted = counted.or_else(|| self.counter(child));
                     self.statement(child, out);
                 }
             }
@@ -407,8 +409,27 @@ impl Lowering<'_> {
                 }
             }
             None if bare => out.push(Stmt::Forever(body)),
+            None if counted.is_some() => {
+                out.extend(counted.map(|(target, iter)| Stmt::For { target, iter, body }));
+            }
             None => out.push(Stmt::Block(body)),
         }
+    }
+
+    /// What `for i := 0; …; i++` goes through: one number after the other.
+    fn counter(&mut self, clause: Node<'_>) -> Option<(Target, Expr)> {
+        let update = field(clause, "update").filter(|update| update.kind() == "inc_statement")?;
+        let name = children(update)
+            .into_iter()
+            .find(|child| child.kind() == "identifier")?;
+        let callee = Expr::new(span(clause), ExprKind::Name("range".into()));
+        let call = Call {
+            callee,
+            args: Vec::new(),
+            constructs: false,
+        };
+        let numbers = Expr::new(span(clause), ExprKind::Call(Box::new(call)));
+        Some((Target::Name(self.text(name)), numbers))
     }
 
     fn qualified(&mut self, node: Node<'_>) -> Expr {

@@ -294,6 +294,7 @@ impl<'a> Judge<'a> {
             self.argv(path, Some(&Value::list(words)), args, span);
         }
         self.privileges(args, span);
+        self.hands_file(name, args, span);
         self.sql(callee, name, args, span);
         if library.ends_with(')') {
             let sends = ["send", "upload", "post", "put_", "publish"];

@@ -65,6 +65,7 @@ pub(crate) fn judge(
     judge.finish();
     if dialect == Dialect::Go {
         embedded_c(text, &program.comments, analysis, judge.findings);
+        generators(text, &program.comments, analysis, judge.findings);
     }
     mangled::judge(text, judge.findings);
     if let Some(span) = program.too_deep {
@@ -82,6 +83,16 @@ pub(crate) fn judge(
         findings.add(Rule::Unreadable, span, reason);
     }
     program.comments
+}
+
+/// Commands that `go generate` runs.
+fn generators(text: &str, comments: &[Span], analysis: &Analysis<'_>, findings: &mut Findings) {
+    for comment in comments {
+        let written = text.get(comment.start..comment.end).unwrap_or_default();
+        if let Some(command) = written.strip_prefix("//go:generate ") {
+            analysis.command_text(command, *comment, findings);
+        }
+    }
 }
 
 /// The C code that stands in the comment before `import "C"`.

@@ -44,7 +44,7 @@ impl Judge<'_> {
                     self.argv(name, Some(&Value::list(words.to_vec())), args, span);
                 }
                 "input" if name != "Query" || args.positional.is_empty() => {
-                    return Value::unknown(result.taint | Taint::INPUT);
+                    return Value::unknown(result.taint | Taint::INPUT | Taint::REQUEST);
                 }
                 "push" if args.taint().has(Taint::ENVIRONMENT) => {
                     self.findings
@@ -169,6 +169,7 @@ impl Judge<'_> {
     ) {
         self.sql(base, name, args, span);
         self.privileges(args, span);
+        self.hands_file(name, args, span);
         let connection = matches!(name, "connect" | "Connect")
             && args
                 .first()

@@ -15,6 +15,8 @@ const MARKS: &[&[u8]] = &[
     b"bitsadmin",
     b"<?",
     b"<!entity",
+    b"\\write18",
+    b"\\verbatiminput{/",
     b"__class__",
     b"!!python",
     b"vssadmin",
@@ -123,6 +125,18 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
         return Some((
             Rule::Deserialize,
             "a document that runs code when it is loaded",
+        ));
+    }
+    if has("\\write18") {
+        return Some((
+            Rule::ShellEscape,
+            "a document that runs a command when it is set",
+        ));
+    }
+    if has("\\verbatiminput{/etc") || has("\\input{/etc") {
+        return Some((
+            Rule::CredentialRead,
+            "a document that takes the system's files in",
         ));
     }
     if has("<!entity") && has("system") && (has("file://") || has("expect://") || has("php://")) {

@@ -10,6 +10,7 @@ use tree_sitter::Node;
 use super::ir::{Arg, Call, Class, Expr, ExprKind, Function, Param, Program, Stmt, Target, Text};
 use super::lowering::{Lower, operator, program};
 use super::tree::{Source, children, field, span};
+use crate::result::Span;
 
 /// Reads a Python text; `None` if parsing was given up.
 pub(crate) fn lower(text: &str) -> Option<Program> {
@@ -156,6 +157,11 @@ impl<'t> Lower<'t> for Lowering<'t> {
                 self.nested(node, out);
             }
             _ => {
+                if node.kind() == "type_alias_statement"
+                    && let Some(statement) = self.class_member(node)
+                {
+                    return out.push(statement);
+                }
                 let value = self.expr(node);
                 out.push(Stmt::Expr(value));
             }
@@ -174,6 +180,11 @@ impl<'t> Lower<'t> for Lowering<'t> {
                 let kind = self.subscript(node);
                 index_target(kind).unwrap_or(Target::Tuple(Vec::new()))
             }
+            // `(x) = …`: brackets alone make no tuple.
+            "tuple_pattern" if bracketed(node).is_some() => match bracketed(node) {
+                Some(inner) => self.target(inner),
+                None => Target::Tuple(Vec::new()),
+            },
             "pattern_list"
             | "tuple_pattern"
             | "list_pattern"
@@ -187,6 +198,18 @@ impl<'t> Lower<'t> for Lowering<'t> {
             }
             _ => Target::Tuple(Vec::new()),
         }
+    }
+}
+
+/// The one thing between brackets, if no comma follows it.
+fn bracketed(node: Node<'_>) -> Option<Node<'_>> {
+    let all: Vec<Node<'_>> = (0..node.child_count())
+        .filter_map(|at| node.child(at))
+        .filter(|child| child.kind() != "comment")
+        .collect();
+    match all.as_slice() {
+        [_, inner, _] if inner.is_named() => Some(*inner),
+        _ => None,
     }
 }
 
@@ -230,8 +253,58 @@ impl Lowering<'_> {
             }
             return out.push(Stmt::Expr(context));
         }
+        // `with a if b else c as d`: the grammar takes `c as d` for one.
+        if value.kind() == "conditional_expression"
+            && let [first, condition, last] = children(value).as_slice()
+            && let (Some(other), Some(alias)) = (last.named_child(0), field(*last, "alias"))
+        {
+            let parts = [*first, other, *condition].map(|part| self.expr(part));
+            let whole = Span::new(value.start_byte(), other.end_byte());
+            let target = children(alias).first().map(|target| self.target(*target));
+            return out.push(Stmt::Assign {
+                target: target.unwrap_or(Target::Tuple(Vec::new())),
+                value: Expr::new(whole, ExprKind::Either(parts.into())),
+                op: None,
+            });
+        }
         let value = self.expr(value);
         out.push(Stmt::Expr(value));
+    }
+
+    /// `type(x).y = z`, which the grammar takes for a declaration of a type.
+    fn class_member(&mut self, node: Node<'_>) -> Option<Stmt> {
+        let left = field(node, "left")?.named_child(0)?;
+        let right = field(node, "right")?.named_child(0)?;
+        let name = self.text(field(left, "attribute").filter(|_| left.kind() == "attribute")?);
+        let base = self.of_class(field(left, "object")?, node.start_byte(), 0)?;
+        let value = self.expr(right);
+        Some(Stmt::Assign {
+            target: Target::Attr(base, name),
+            value,
+            op: None,
+        })
+    }
+
+    fn of_class(&mut self, node: Node<'_>, start: usize, depth: usize) -> Option<Expr> {
+        let whole = Span::new(start, node.end_byte());
+        let kind = match node.kind() {
+            "attribute" if depth < 16 => {
+                let name = self.text(field(node, "attribute")?);
+                let base = self.of_class(field(node, "object")?, start, depth + 1)?;
+                ExprKind::Attr(Box::new(base), name)
+            }
+            "parenthesized_expression" => {
+                let value = self.expr(node.named_child(0)?);
+                let callee = Span::new(start, start + "type".len());
+                ExprKind::Call(Box::new(Call {
+                    callee: Expr::new(callee, ExprKind::Name("type".into())),
+                    args: vec![Arg { name: None, value }],
+                    constructs: false,
+                }))
+            }
+            _ => return None,
+        };
+        Some(Expr::new(whole, kind))
     }
 
     fn expression_statement(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {

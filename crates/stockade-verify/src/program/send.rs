@@ -34,10 +34,11 @@ impl Judge<'_> {
             );
             return false;
         };
-        if hosts::host_of(&text).is_some_and(hosts::is_local) {
+        let metadata = hosts::is_metadata(&text);
+        if !metadata && hosts::host_of(&text).is_some_and(hosts::is_local) {
             return true;
         }
-        if hosts::is_metadata(&text) {
+        if metadata {
             let reason = format!("`{path}` asks the cloud for credentials");
             self.findings.add(Rule::CredentialRead, span, reason);
             return false;

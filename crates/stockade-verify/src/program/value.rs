@@ -49,6 +49,8 @@ impl Taint {
 
     /// One of the files that a walk through directories finds.
     pub(crate) const WALKED: Self = Self(1 << 16);
+    /// What a visitor of a web server sends.
+    pub(crate) const REQUEST: Self = Self(1 << 19);
     /// Ids of processes, all that there are.
     pub(crate) const PROCESSES: Self = Self(1 << 18);
     /// One of many that a loop goes through.

@@ -164,7 +164,9 @@ impl Judge<'_> {
                 }
             }
             "script" => {
-                if let Some(word) = operands(args).last().filter(|word| word.text.contains('/')) {
+                let command = value_of(args, 'c', &["command"]).unwrap_or_default();
+                let mut files = operands(args).filter(|word| word.text != command);
+                if let Some(word) = files.find(|word| word.text.contains('/')) {
                     self.write_at(&word.text, Writing::Append, span);
                 }
             }
@@ -321,6 +323,23 @@ impl Judge<'_> {
             if name == "mv" && (target == "/dev/null" || precious && outside) {
                 let reason = format!("moves {} away to {target}", word.text);
                 self.add(Rule::DestroyFiles, span, reason);
+            }
+            let shell = matches!(
+                place.path.as_str(),
+                "/bin/sh"
+                    | "/bin/bash"
+                    | "/bin/dash"
+                    | "/bin/zsh"
+                    | "/usr/bin/bash"
+                    | "/usr/bin/sh"
+            );
+            let loose = self.place(target).path;
+            if shell
+                && self.is_brief()
+                && (loose.starts_with("/tmp/") || loose.starts_with("/var/tmp/"))
+            {
+                let reason = format!("puts a copy of a shell at {target}");
+                self.add(Rule::ShellEscape, span, reason);
             }
             if place.path == "/etc/passwd" && self.is_brief() {
                 let reason = format!("copies the list of accounts to {target}");

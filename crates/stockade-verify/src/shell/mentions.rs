@@ -46,7 +46,9 @@ impl Judge<'_> {
                 let reason = format!("`{name}` joins a pool that mines for someone");
                 return self.add(Rule::NetworkHost, command.span, reason);
             }
-            let payload = text.contains("<?") || text.contains("/dev/tcp/") && !speaks;
+            let document = text.contains("\\verbatiminput{/") || text.contains("\\write18");
+            let network = text.contains("/dev/tcp/") && !speaks;
+            let payload = text.contains("<?") || document || network;
             if payload && let Some((rule, what)) = crate::program::recognise(text) {
                 return self.add(rule, command.span, format!("holds {what}"));
             }

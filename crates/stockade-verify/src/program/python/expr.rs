@@ -9,6 +9,7 @@ use super::super::ir::{Arg, Call, Each, Expr, ExprKind, Target};
 use super::super::lowering::{Lower, nothing, statements_as_expression};
 use super::super::tree::{children, field, span};
 use super::Lowering;
+use crate::result::Span;
 
 impl Lowering<'_> {
     pub(super) fn argument(&mut self, node: Node<'_>) -> Arg {
@@ -157,7 +158,10 @@ impl Lowering<'_> {
         let Some(function) = field(node, "function") else {
             return nothing();
         };
-        let callee = self.expr(function);
+        // `f(a(), *b.c())`: the star is not part of what is called.
+        let starred = function.named_child(0);
+        let starred = starred.filter(|_| function.kind() == "list_splat");
+        let callee = self.expr(starred.unwrap_or(function));
         let args = match field(node, "arguments") {
             Some(list) if list.kind() == "argument_list" => children(list)
                 .into_iter()
@@ -169,11 +173,18 @@ impl Lowering<'_> {
             }],
             None => Vec::new(),
         };
-        ExprKind::Call(Box::new(Call {
+        let call = ExprKind::Call(Box::new(Call {
             callee,
             args,
             constructs: false,
-        }))
+        }));
+        match starred {
+            Some(inner) => {
+                let whole = Span::new(inner.start_byte(), node.end_byte());
+                ExprKind::Spread(Box::new(Expr::new(whole, call)))
+            }
+            None => call,
+        }
     }
 
     fn binary(&mut self, node: Node<'_>) -> ExprKind {
