@@ -75,3 +75,12 @@ fn injections_in_the_most_spoken_languages_are_found() {
         false,
     ));
 }
+
+#[test]
+fn ordinary_text_is_quiet() {
+    assert_none(&wrong(
+        include_str!("samples/injection-quiet.txt"),
+        Kinds::INJECTION,
+        true,
+    ));
+}

@@ -7,15 +7,26 @@ use super::sensitive::{Data, of_path, of_stdin, of_word};
 use super::services::{after_word, has};
 use crate::hosts::host_of;
 
+/// What is no option.
+fn operands<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let words = words.iter().copied();
+    words.filter(|text| !text.starts_with('-')).collect()
+}
+
 /// `aws s3 cp`, `gsutil cp`, `gcloud storage cp`, `az storage blob upload`, rclone, restic.
 pub(super) fn cloud(script: &Script, id: CommandId, words: &[Word], name: &str) -> Option<Outflow> {
     let own = without_globals(words);
     let texts: Vec<&str> = own.iter().map(|word| word.text.as_str()).collect();
     let endpoint: Vec<String> = endpoint(words).into_iter().collect();
     let (sources, remote): (Vec<&str>, bool) = match (name, texts.as_slice()) {
-        ("aws", ["s3", "cp" | "mv" | "sync", source, target, ..])
-        | ("gcloud", ["storage", "cp" | "mv" | "rsync", source, target, ..]) => {
+        ("aws", ["s3", "cp" | "mv" | "sync", source, target, ..]) => {
             (vec![source], is_remote(target) && !is_remote(source))
+        }
+        ("gcloud", ["storage", "cp" | "mv" | "rsync", rest @ ..]) => {
+            match operands(rest).as_slice() {
+                [source, .., target] => (vec![*source], is_remote(target) && !is_remote(source)),
+                _ => (Vec::new(), false),
+            }
         }
         ("mc", ["cp" | "mv" | "mirror" | "put", source, .., target]) => (
             vec![source],
@@ -25,19 +36,12 @@ pub(super) fn cloud(script: &Script, id: CommandId, words: &[Word], name: &str) 
         ("gcloud", ["compute", "scp", source, .., target]) => {
             (vec![source], target.contains(':') && !source.contains(':'))
         }
-        ("gsutil" | "s3cmd" | "ossutil", rest) => {
-            let plain: Vec<&str> = rest
-                .iter()
-                .copied()
-                .filter(|text| !text.starts_with('-'))
-                .collect();
-            match plain.as_slice() {
-                ["cp" | "mv" | "rsync" | "sync" | "put", source, .., target] => {
-                    (vec![*source], is_remote(target) && !is_remote(source))
-                }
-                _ => (Vec::new(), false),
+        ("gsutil" | "s3cmd" | "ossutil", rest) => match operands(rest).as_slice() {
+            ["cp" | "mv" | "rsync" | "sync" | "put", source, .., target] => {
+                (vec![*source], is_remote(target) && !is_remote(source))
             }
-        }
+            _ => (Vec::new(), false),
+        },
         ("aws", ["s3api", "put-object", rest @ ..]) => {
             (after(rest, "--body").into_iter().collect(), true)
         }

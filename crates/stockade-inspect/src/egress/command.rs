@@ -186,7 +186,7 @@ fn meant<'a>(command: &Command, name: &'a str) -> &'a str {
 }
 
 /// Programs that run code of languages which the shell parser does not single out.
-const INTERPRETERS: [&str; 27] = [
+const INTERPRETERS: [&str; 28] = [
     "powershell",
     "pwsh",
     "Rscript",
@@ -214,6 +214,7 @@ const INTERPRETERS: [&str; 27] = [
     "jjs",
     "jrunscript",
     "crystal",
+    "go",
 ];
 
 /// The arguments as one text: a program handed over word by word.

@@ -359,6 +359,8 @@ pub(super) fn is_command_position(text: &[u8], at: usize) -> bool {
             b'|' | b';' | b'&' | b'(' | b'{' | b'`' | b'"' | b'\'' | b'$' | b'>' | b'!' | b'/'
             | b'\\' | b'#',
         ) => true,
+        // What xargs puts its input for: `xargs -I{} host {}.test`.
+        Some(b'}') if trimmed.ends_with(b"{}") => true,
         // A word before: a wrapper (`sudo curl`), or prose (`use curl -d …`) if options follow.
         Some(_) => {
             let after = text.get(at..).unwrap_or_default();

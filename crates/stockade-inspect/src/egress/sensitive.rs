@@ -19,7 +19,7 @@ pub(super) enum Data {
 }
 
 /// Parts of paths that hold credentials or personal data, lower-case.
-const SENSITIVE_PATHS: [&str; 58] = [
+const SENSITIVE_PATHS: [&str; 71] = [
     "/etc/passwd",
     "/etc/shadow",
     "/etc/master.passwd",
@@ -78,6 +78,19 @@ const SENSITIVE_PATHS: [&str; 58] = [
     "private_key",
     "privatekey",
     "ssn",
+    ".password-store",
+    ".config/gh/",
+    ".config/rclone",
+    "google-chrome",
+    ".mozilla",
+    ".thunderbird",
+    ".bitcoin",
+    ".ethereum",
+    ".s3cfg",
+    ".m2/settings",
+    ".keytab",
+    "ntds.dit",
+    "wp-config.php",
 ];
 
 const SENSITIVE_ENDINGS: [&str; 9] = [
@@ -120,7 +133,23 @@ pub(super) fn of_path(path: &str) -> Data {
 /// Judges the name of a variable.
 pub(super) fn of_variable(name: &str) -> Data {
     let upper = name.to_ascii_uppercase();
-    let secret = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "PRIVATE"];
+    // Addresses of databases and queues hold their passwords.
+    let secret = [
+        "KEY",
+        "TOKEN",
+        "SECRET",
+        "PASS",
+        "CREDENTIAL",
+        "PRIVATE",
+        "DATABASE_URL",
+        "DB_URL",
+        "DSN",
+        "REDIS_URL",
+        "MONGO",
+        "AMQP_URL",
+        "CONNECTION_STRING",
+        "COOKIE",
+    ];
     if secret.iter().any(|part| upper.contains(part)) {
         Data::Sensitive
     } else {

@@ -70,7 +70,7 @@ const MARKS: &[(&[u8], &[u8])] = &[
 
 /// True if the attribute that begins here keeps its element from being seen.
 fn is_hiding(attribute: &[u8]) -> bool {
-    const STYLES: [&[u8]; 10] = [
+    const STYLES: [&[u8]; 14] = [
         b"display:none",
         b"display: none",
         b"visibility:hidden",
@@ -81,6 +81,10 @@ fn is_hiding(attribute: &[u8]) -> bool {
         b"opacity: 0",
         b"color:white",
         b"color: white",
+        b"color:#fff",
+        b"color: #fff",
+        b"color:transparent",
+        b"color: transparent",
     ];
     let tag = attribute
         .split(|byte| *byte == b'>')

@@ -4,7 +4,7 @@ use super::lexicon::{
     ABOUT, ACT, ACTION, AFTER, AI, ALL, AM, ARE, ARTICLE, AS, ASK, AUTHORITY, AUTHORIZED, CALL,
     CAN, CHANGE, CHARACTER, CHATLOG, CONTINUE, CONVERSATION, COVERT, CURRENCY, Class, DET, DISABLE,
     DO, DROP, ENABLED, EVERYTHING, FEEDBACK, FIRST, FOLLOW, FOLLOWING, FREE, FROM, GENRE, GET,
-    HACKED, HALT, HELLO, HELP, I, IF, IMAGINE, INCLUDE, INSTEAD, INSTR, IS, JAIL, KEEP, KEYWORD,
+    HACKED, HALT, HELLO, HELP, HIDE, I, IF, IMAGINE, INCLUDE, INSTEAD, INSTR, IS, JAIL, KEEP,
     KNOWLEDGE, LANGUAGE, LET, LETTERS, LONGER, MALICE, ME, MIND, MODE, MODEL, MODENAME, MUST, MY,
     NEW, NONE, NOT, NOTICE, NOW, ON, ONLY, ORDER, OVERRIDE, PAY, PERSONA, PII, PLEASE, POSITIVE,
     PRIOR, PROMPT, QUESTION, READING, RECOMMEND, REFUSE, REPEAT, RESPOND, RESPONSE, RESTRICT,
@@ -45,7 +45,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (MIND, "mind"),
     (
         VOID,
-        " superseded obsolete cancelled canceled invalid overridden revoked outdated \
+        "void superseded obsolete cancelled canceled invalid overridden revoked outdated \
          nullified voided replaced irrelevant",
     ),
     (ORDER, "command commands order orders"),
@@ -78,7 +78,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (
         AI,
         "ai assistant assistants llm llms chatbot chatbots gpt chatgpt gpt4 claude gemini \
-         copilot llama bard bot ais",
+         copilot llama bard bot ais grok deepseek codex",
     ),
     (MODEL, "model models agent agents"),
     (LANGUAGE, "language"),
@@ -91,7 +91,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
         REVEAL,
         "reveal show print repeat output display tell leak dump give share expose return list \
          write spell recite disclose translate summarize echo state provide say copy describe \
-         reproduce type what",
+         reproduce what",
     ),
     (SYSTEM, "system systems systme"),
     (PROMPT, "prompt prompts instruction instructions"),
@@ -113,7 +113,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
         "password passwords passphrase secret secrets credential credentials passcode apikey \
          embeddings",
     ),
-    (KEYWORD, "key code word"),
+    (HIDE, "hide conceal withhold omit suppress"),
     (
         GET,
         "retrieve find fetch get collect gather read access extract export download look \
@@ -127,7 +127,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     ),
     (WITHOUT, "without"),
     (NOW, "now henceforth onwards hereafter"),
-    (ARE, "are re be become"),
+    (ARE, "are re be become youre"),
     (
         ACT,
         "act behave pretend roleplay role-play simulate impersonate respond speak talk play \
@@ -221,11 +221,11 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
         "imagine suppose hypothetical hypothetically pretend fictional scenario theoretical \
          assume",
     ),
-    (WANT, "want need would require expect"),
-    (TO, "to"),
+    (WANT, "want wants need would require expect expects"),
+    (TO, "to for"),
     (
         MUST,
-        "must should shall have need required obliged will supposed going gonna instructed",
+        "must should shall have has need needs required obliged will supposed going gonna instructed",
     ),
     (
         AUTHORITY,
@@ -255,7 +255,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     ),
     (
         COVERT,
-        "secretly covertly discreetly surreptitiously stealthily silently quietly",
+        "secretly covertly discreetly surreptitiously stealthily silently quietly quiet",
     ),
     (
         KNOWLEDGE,
@@ -284,10 +284,10 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
         CONVERSATION,
         "conversation chat history context discussion dialogue transcript",
     ),
-    (NOTICE, "attention note notice reminder important fao"),
+    (NOTICE, "attention note notes notice reminder important fao"),
     (
         READING,
-        "reading processing summarizing analyzing viewing parsing reviewing evaluating read \
+        "reading processing summarizing analyzing viewing parsing reviewing evaluating read reads \
          process summarize analyze browsing crawling scraping indexing see encounter receive",
     ),
     (

@@ -38,7 +38,7 @@ static CALL: Rule = called(5.2);
 /// What may be a forged tool call.
 static CALL_HINT: Rule = called(2.2);
 
-const MARKS: [(&str, &Rule); 66] = [
+const MARKS: [(&str, &Rule); 79] = [
     // ChatML and its descendants.
     ("<|im_start|>", &TEMPLATE),
     ("<|im_end|>", &TURN),
@@ -81,6 +81,9 @@ const MARKS: [(&str, &Rule); 66] = [
     ("### assistant:", &TURN),
     ("\n\nhuman:", &TURN),
     ("\n\nassistant:", &TURN),
+    // The same in a JSON string.
+    ("\\n\\nhuman:", &TURN),
+    ("\\n\\nassistant:", &TURN),
     ("system prompt:", &HINT),
     ("system message:", &HINT),
     // Tags and brackets that pose as the system.
@@ -93,6 +96,12 @@ const MARKS: [(&str, &Rule); 66] = [
     ("<system mode", &TURN),
     ("<important>", &HINT),
     ("<information>", &HINT),
+    ("<instructions>", &HINT),
+    ("</instructions>", &HINT),
+    ("</user_data>", &HINT),
+    ("</context>", &HINT),
+    ("[agent]", &HINT),
+    ("[/agent]", &HINT),
     ("[ADMIN]", &HINT),
     ("[SYSTEM MESSAGE", &TURN),
     ("[SYSTEM NOTE", &TURN),
@@ -103,6 +112,11 @@ const MARKS: [(&str, &Rule); 66] = [
     ("<tool_call>", &CALL),
     ("to=functions.", &CALL),
     ("<function_calls>", &CALL),
+    ("</function_calls>", &CALL),
+    ("<function_results>", &CALL),
+    ("</function_results>", &CALL),
+    ("</tool_result>", &CALL_HINT),
+    ("</tool_response>", &CALL_HINT),
     ("<invoke name=", &CALL),
     ("<tool_response>", &CALL_HINT),
     ("<tool_result>", &CALL_HINT),
@@ -153,7 +167,7 @@ pub(super) fn signals(text: &[u8], words: &[Word], out: &mut Vec<Signal>) {
     for at in memchr::memchr3_iter(b'<', b'[', b'"', text) {
         TRIGGERS.at(text, at, &mut hit);
     }
-    for start in ["### ", "\n\n", "to=functions."] {
+    for start in ["### ", "\n\n", "\\n\\n", "to=functions."] {
         for at in memchr::memmem::find_iter(text, start) {
             TRIGGERS.at(text, at, &mut hit);
         }

@@ -194,8 +194,10 @@ fn jwt(text: &[u8], at: usize) -> Option<Match> {
     let after = rest(body, header);
     let payload = after.strip_prefix(b".eyJ")?;
     let payload = Alphabet::Base64Url.run(payload, 8192) + 4;
+    // A header cut short is no header.
     if header < 16
         || payload < 16
+        || !head.trim_ascii_end().ends_with(b"}")
         || ![&b"\"alg\""[..], b"\"typ\"", b"\"kid\"", b"\"enc\""]
             .iter()
             .any(|field| contains(&head, field))
@@ -508,7 +510,10 @@ fn netrc(text: &[u8], at: usize) -> Option<Match> {
             let value = words.next()?.trim_ascii_end();
             let offset = value.as_ptr() as usize - entry.as_ptr() as usize;
             let start = at + offset;
-            return (value.len() >= 4 && !is_reference(value) && !is_example(value)).then(|| {
+            // The manual's own words for it.
+            let described = [&b"string"[..], b"name", b"password", b"token"].contains(&value);
+            let real = !described && !is_reference(value) && !is_example(value);
+            return (value.len() >= 4 && real).then(|| {
                 Match::new(
                     ("secret.netrc", "netrc password"),
                     start..start + value.len(),

@@ -95,7 +95,12 @@ pub(super) fn is_filler(value: &[u8]) -> bool {
         .windows(2)
         .filter(|pair| matches!(pair, [a, b] if a.wrapping_add(1) == *b || a == b))
         .count();
-    value.len() >= 8 && steps * 10 >= value.len() * 8
+    // Two sequences in turn: `a1b2c3d4`.
+    let turns = value
+        .windows(3)
+        .filter(|window| matches!(window, [a, _, b] if a.wrapping_add(1) == *b))
+        .count();
+    value.len() >= 8 && (steps * 10 >= value.len() * 8 || turns * 10 >= value.len() * 7)
 }
 
 /// Words that mark a value as an example, whatever surrounds them.

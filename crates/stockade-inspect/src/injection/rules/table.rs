@@ -9,13 +9,13 @@ use crate::injection::lexicon::{
     ABOUT, ACT, ACTION, AFTER, AI, ALL, AM, AMOUNT, ARE, ARTICLE, AS, ASK, AUTHORITY, AUTHORIZED,
     CALL, CAN, CHANGE, CHARACTER, CHATLOG, CONTINUE, CONVERSATION, COVERT, CURRENCY, DET, DISABLE,
     DO, DROP, EMAIL, ENABLED, EVERYTHING, FEEDBACK, FIRST, FOLLOW, FOLLOWING, FOREIGN, FREE, FROM,
-    GENRE, GET, HACKED, HALT, HELLO, HELP, I, IF, IMAGINE, INCLUDE, INSTEAD, INSTR, IS, JAIL, KEEP,
-    KNOWLEDGE, LANGUAGE, LET, LETTERS, LONGER, MALICE, ME, MIND, MODE, MODEL, MODENAME, MUST, MY,
-    NEW, NONE, NOT, NOTICE, NOW, ON, ONLY, ORDER, OVERRIDE, PAY, PERSONA, PII, PLEASE, POSITIVE,
-    PRIOR, PROMPT, QUESTION, QUOTE, READING, RECOMMEND, REFUSE, REPEAT, RESPOND, RESPONSE,
-    RESTRICT, REVEAL, SAY, SECRET, SEND, SENSITIVE, SHOUT, SPREAD, START, SYSTEM, TASK, TELL, TEXT,
-    THEN, THESE, THINK, THIS, THREAT, TO, TOLD, TOOL, TRANSLATE, URGENT, URL, USER, VOID, WANT,
-    WHAT, WITH, WITHOUT, WRITE, YOU, YOUR,
+    GENRE, GET, HACKED, HALT, HELLO, HELP, HIDE, I, IF, IMAGINE, INCLUDE, INSTEAD, INSTR, IS, JAIL,
+    KEEP, KNOWLEDGE, LANGUAGE, LET, LETTERS, LONGER, MALICE, ME, MIND, MODE, MODEL, MODENAME, MUST,
+    MY, NEW, NONE, NOT, NOTICE, NOW, ON, ONLY, ORDER, OVERRIDE, PAY, PERSONA, PII, PLEASE,
+    POSITIVE, PRIOR, PROMPT, QUESTION, QUOTE, READING, RECOMMEND, REFUSE, REPEAT, RESPOND,
+    RESPONSE, RESTRICT, REVEAL, SAY, SECRET, SEND, SENSITIVE, SHOUT, SPREAD, START, SYSTEM, TASK,
+    TELL, TEXT, THEN, THESE, THINK, THIS, THREAT, TO, TOLD, TOOL, TRANSLATE, URGENT, URL, USER,
+    VOID, WANT, WHAT, WITH, WITHOUT, WRITE, YOU, YOUR,
 };
 
 /// Every rule.
@@ -175,7 +175,14 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         "injection.override-foreign",
         Override,
         7.0,
-        &[foreign(0, OVERRIDE), foreign(4, INSTR | PRIOR)],
+        &[foreign(0, OVERRIDE), foreign(4, INSTR)],
+    ),
+    // A mail may ask to forget the one before.
+    rule(
+        "injection.override-foreign",
+        Override,
+        2.2,
+        &[foreign(0, OVERRIDE), foreign(4, PRIOR)],
     ),
     rule(
         "injection.override-foreign",
@@ -204,8 +211,41 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     rule(
         "injection.override-foreign",
         Override,
-        5.0,
+        2.2,
         &[foreign(0, PRIOR), foreign(4, OVERRIDE)],
+    ),
+    rule(
+        "injection.override-foreign",
+        Override,
+        4.0,
+        &[foreign(0, PRIOR), foreign(3, INSTR), foreign(4, VOID)],
+    ),
+    rule(
+        "injection.override-foreign",
+        Override,
+        4.0,
+        &[foreign(0, VOID), foreign(3, INSTR), foreign(2, PRIOR)],
+    ),
+    rule(
+        "injection.override-foreign",
+        Override,
+        4.0,
+        &[foreign(0, INSTR), foreign(2, PRIOR), foreign(4, VOID)],
+    ),
+    rule(
+        "injection.override-foreign",
+        Override,
+        3.0,
+        &[
+            foreign(0, INSTR | RESTRICT | CONVERSATION),
+            foreign(4, VOID),
+        ],
+    ),
+    rule(
+        "injection.override-foreign",
+        Override,
+        3.0,
+        &[foreign(0, HALT), g(4, TASK)],
     ),
     rule(
         "injection.new-instructions",
@@ -245,7 +285,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     rule(
         "injection.new-instructions",
         Override,
-        3.5,
+        2.2,
         &[foreign(0, NEW), foreign(2, TASK | INSTR)],
     ),
     rule(
@@ -277,12 +317,13 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         "injection.persona",
         Persona,
         4.5,
-        &[
-            w(YOU),
-            g(1, ARE),
-            w(NOW),
-            g(1, ARTICLE | PERSONA | FREE | AI),
-        ],
+        &[w(YOU), g(1, ARE), w(NOW), w(ARTICLE)],
+    ),
+    rule(
+        "injection.persona",
+        Persona,
+        4.5,
+        &[w(YOU), g(1, ARE), w(NOW), g(1, PERSONA | FREE | AI | ACT)],
     ),
     rule("injection.persona", Persona, 4.5, &[w(NOW), w(YOU), w(ARE)]),
     rule("injection.persona", Persona, 2.5, &[start(ACT), g(1, AS)]),
@@ -389,7 +430,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     rule(
         "injection.jailbreak",
         Jailbreak,
-        2.5,
+        2.3,
         &[w(WITHOUT), g(2, RESTRICT)],
     ),
     rule(
@@ -646,7 +687,13 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     ),
     // Speak to the machine.
     rule("injection.address", Address, 4.0, &[w(NOTICE), g(2, AI)]),
-    rule("injection.address", Address, 2.0, &[start(HELLO), g(1, AI)]),
+    rule("injection.address", Address, 2.6, &[start(HELLO), g(1, AI)]),
+    rule(
+        "injection.address",
+        Address,
+        2.4,
+        &[start(HELLO), g(2, MODEL)],
+    ),
     rule("injection.address", Address, 2.2, &[w(INSTR), g(1, AI)]),
     rule(
         "injection.address",
@@ -660,13 +707,25 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         "injection.address",
         Address,
         3.0,
-        &[w(AI), w(MODEL), g(2, MUST | READING)],
+        &[w(AI), w(MODEL), g(2, READING)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        2.0,
+        &[w(AI), w(MODEL), g(2, MUST)],
     ),
     rule(
         "injection.address",
         Address,
         3.0,
-        &[w(LANGUAGE), w(MODEL), g(2, MUST | READING | YOU)],
+        &[w(LANGUAGE), w(MODEL), g(2, READING | YOU)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        2.0,
+        &[w(LANGUAGE), w(MODEL), g(2, MUST)],
     ),
     rule(
         "injection.address",
@@ -1477,4 +1536,323 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         2.8,
         &[w(WRITE | REVEAL), g(1, POSITIVE), g(1, RESPONSE)],
     ),
+    // The machine named in other words.
+    rule(
+        "injection.address",
+        Address,
+        5.0,
+        &[w(IF), YOU_ARE, g(2, AI | LANGUAGE | MODEL)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        4.5,
+        &[foreign(0, IF), foreign(1, YOU), g(4, AI | LANGUAGE | MODEL)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        4.5,
+        &[foreign(0, YOU), foreign(0, IF), g(3, AI | LANGUAGE | MODEL)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        1.8,
+        &[
+            w(AI | MODEL),
+            g(1, MUST),
+            g(
+                2,
+                ACTION | CALL | SEND | GET | RESPOND | SAY | INCLUDE | REVEAL,
+            ),
+        ],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        3.0,
+        &[foreign(0, NOTICE), g(5, AI | MODEL)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        3.0,
+        &[foreign(0, READING), g(4, LANGUAGE), g(1, AI | MODEL)],
+    ),
+    rule(
+        "injection.system-note",
+        Authority,
+        1.8,
+        &[start(SYSTEM), w(NOTICE)],
+    ),
+    rule(
+        "injection.system-note",
+        Authority,
+        2.0,
+        &[foreign(0, NOTICE), g(2, SYSTEM)],
+    ),
+    rule(
+        "injection.system-note",
+        Authority,
+        2.0,
+        &[foreign(0, SYSTEM), g(1, NOTICE)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        5.0,
+        &[
+            w(OVERRIDE),
+            w(WHAT),
+            g(2, USER | AUTHORITY | SYSTEM),
+            g(1, TOLD | SAY),
+        ],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        2.2,
+        &[w(AI), g(1, IF), g(1, USER)],
+    ),
+    rule("injection.address", Address, 1.6, &[start(AI), w(INSTR)]),
+    rule(
+        "injection.address",
+        Address,
+        2.0,
+        &[foreign(0, AS), g(1, AI | MODEL)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        1.2,
+        &[foreign(0, MUST), w(YOU)],
+    ),
+    rule(
+        "injection.persona",
+        Persona,
+        3.5,
+        &[w(ACT), w(AS), g(1, MODENAME)],
+    ),
+    rule("injection.persona", Persona, 2.0, &[w(THEN), w(ACT), w(AS)]),
+    rule(
+        "injection.payload",
+        Payload,
+        2.6,
+        &[w(IF), g(1, USER), g(1, ASK | TELL | SAY), g(6, RECOMMEND)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        1.8,
+        &[start(TO), g(2, AI | MODEL)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        3.0,
+        &[
+            start(TO),
+            g(2, AI | MODEL),
+            Step {
+                any: ACTION | GET | CALL | SEND | INCLUDE | REVEAL | ONLY | NOT | OVERRIDE | PLEASE,
+                all: START,
+                gap: 8,
+            },
+        ],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        2.0,
+        &[
+            w(TO),
+            g(2, AI),
+            Step {
+                any: PLEASE | NOT | OVERRIDE | ONLY,
+                all: START,
+                gap: 6,
+            },
+        ],
+    ),
+    rule("injection.address", Address, 2.6, &[start(AI), w(PLEASE)]),
+    rule(
+        "injection.address",
+        Address,
+        2.6,
+        &[start(AI | MODEL), g(1, AFTER | PRIOR), w(READING)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        1.6,
+        &[start(AFTER | PRIOR), w(READING), g(1, THIS)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        3.0,
+        &[w(OVERRIDE), g(4, PRIOR), g(4, INSTEAD)],
+    ),
+    rule("injection.override", Override, 1.6, &[w(OVERRIDE), w(ALL)]),
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        2.8,
+        &[
+            start(WHAT),
+            g(1, PRIOR),
+            g(3, YOUR),
+            g(1, CONVERSATION | PROMPT | INSTR),
+        ],
+    ),
+    rule(
+        "injection.urgency",
+        Urgency,
+        1.6,
+        &[w(USER), g(1, THREAT), g(3, YOU)],
+    ),
+    // What is to be kept from the user, in other words.
+    rule(
+        "injection.conceal",
+        Concealment,
+        2.2,
+        &[w(KEEP), w(THIS), w(COVERT)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        4.5,
+        &[w(KEEP), w(THIS), w(FROM), g(2, USER)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        2.2,
+        &[w(HIDE), g(1, THIS), g(3, FROM), g(2, USER)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        2.0,
+        &[w(SAY), w(ONLY), g(1, ABOUT)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        2.2,
+        &[w(NOT), w(LET), g(6, TOLD | KNOWLEDGE)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        2.8,
+        &[w(NONE), w(WANT), w(TO), w(TELL)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        5.0,
+        &[foreign(0, USER), g(3, NOT), g(1, TELL)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        5.0,
+        &[foreign(0, TELL), g(4, USER), g(2, NOT)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        4.0,
+        &[foreign(0, COVERT), g(3, USER)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        4.0,
+        &[foreign(0, USER), g(3, COVERT)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        1.6,
+        &[foreign(0, NOT), g(1, TELL)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        1.6,
+        &[foreign(0, HIDE), g(2, THIS | INSTR | NOTICE)],
+    ),
+    rule(
+        "injection.obey",
+        Override,
+        2.0,
+        &[w(CALL | DO | ACTION), g(4, WITHOUT), g(3, KNOWLEDGE)],
+    ),
+    // Verbs that come last.
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        4.5,
+        &[foreign(0, YOUR), g(2, PROMPT | INSTR), g(4, REVEAL)],
+    ),
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        3.5,
+        &[foreign(0, PRIOR), g(5, PROMPT | INSTR), g(5, REVEAL)],
+    ),
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        3.0,
+        &[foreign(0, REVEAL), g(2, INSTR | PROMPT), g(6, PRIOR | YOU)],
+    ),
+    rule(
+        "injection.exfiltrate",
+        Exfiltration,
+        2.0,
+        &[foreign(0, SEND), g(14, EMAIL | URL)],
+    ),
+    rule(
+        "injection.exfiltrate",
+        Exfiltration,
+        1.6,
+        &[w(AI), g(14, SEND | INCLUDE), g(6, SENSITIVE)],
+    ),
+    // Not to forget is no order to forget.
+    rule(
+        "benign.remember",
+        Benign,
+        -3.0,
+        &[foreign(0, NOT), foreign(1, OVERRIDE)],
+    ),
+    rule(
+        "benign.remember",
+        Benign,
+        -3.0,
+        &[foreign(0, OVERRIDE), foreign(0, NOT)],
+    ),
+    // Advice to people in other languages.
+    rule(
+        "benign.advice",
+        Benign,
+        -5.0,
+        &[foreign(0, SECRET), g(4, NOT), w(TELL | REVEAL)],
+    ),
+    rule(
+        "benign.advice",
+        Benign,
+        -5.0,
+        &[foreign(0, NOT), g(1, TELL | REVEAL | SEND), g(3, SECRET)],
+    ),
 ];
+
+/// `you're`
+const YOU_ARE: Step = Step {
+    any: YOU,
+    all: YOU | ARE,
+    gap: 1,
+};
