@@ -72,8 +72,7 @@ impl<'a> Images<'a> {
     /// # Errors
     /// If it can't be read, or the engine does not take it.
     pub fn from_directory(&self, root: &Path, name: &str) -> Result<String, EngineError> {
-        let mut archive = tar::Builder::new(Vec::new());
-        archive.follow_symlinks(false);
+        let mut archive = new_archive(Links::Keep);
         archive
             .append_dir_all(".", root)
             .and_then(|()| archive.into_inner())
@@ -96,7 +95,7 @@ impl<'a> Images<'a> {
         if self.exists(EMPTY_IMAGE)? {
             return Ok(());
         }
-        let mut archive = tar::Builder::new(Vec::new());
+        let mut archive = new_archive(Links::Keep);
         let made =
             append_directory(&mut archive, Path::new("proc")).and_then(|()| archive.into_inner());
         let bytes = made.map_err(EngineError::Runtime)?;
@@ -193,10 +192,25 @@ impl<'a> Images<'a> {
     }
 }
 
+/// What becomes of symbolic links in an archive.
+pub(crate) enum Links {
+    Follow,
+    Keep,
+}
+
+/// An archive that engines take: they do not know sparse files as GNU tar writes them.
+pub(crate) fn new_archive(links: Links) -> tar::Builder<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    archive.follow_symlinks(matches!(links, Links::Follow));
+    archive.sparse(false);
+    archive
+}
+
 fn append_directory(archive: &mut tar::Builder<Vec<u8>>, name: &Path) -> io::Result<()> {
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(tar::EntryType::Directory);
-    header.set_mode(0o755);
+    let everybodys = name == Path::new("tmp");
+    header.set_mode(if everybodys { 0o1777 } else { 0o755 });
     header.set_size(0);
     archive.append_data(&mut header, name, io::empty())
 }
@@ -221,8 +235,7 @@ fn host_archive(programs: &[String]) -> io::Result<Vec<u8>> {
     for file in &files {
         all.extend(libraries(file)?);
     }
-    let mut archive = tar::Builder::new(Vec::new());
-    archive.follow_symlinks(true);
+    let mut archive = new_archive(Links::Follow);
     let mut links: HashMap<PathBuf, PathBuf> = HashMap::new();
     for top in ["bin", "sbin", "lib", "lib64"] {
         if let Ok(target) = fs::read_link(Path::new("/").join(top)) {

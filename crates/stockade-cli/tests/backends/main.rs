@@ -68,7 +68,7 @@ const UNSHOWN: &[(&str, &str, &str)] = &[
 
 /// Of the rows about lists of hosts one of each kind: who decides is the same everywhere.
 const LISTED: &[&str] = &[
-    "W04c", "W06", "W07", "W07b", "W12", "W17", "W18", "W20", "W20b", "W21", "W22", "W32", "W33",
+    "W04c", "W06", "W07", "W08", "W11", "W17", "W18", "W20", "W20b", "W21", "W22", "W32", "W33",
     "W33b", "W40",
 ];
 

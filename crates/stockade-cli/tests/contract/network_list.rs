@@ -125,9 +125,10 @@ fn refusals() -> Vec<Case> {
             .leak(heard("/leak"))
             .boxed(prints("b.test"))
             .boxed(prints("--allow b.test:@HTTP@")),
-        listed(attack("W07b", "https to a host that is not listed"))
+        listed(attack("W08", "plain HTTP is filtered like HTTPS"))
             .needs(Need::Tool("curl"))
-            .sh("curl -sSk --resolve b.test:@HTTPS@:127.0.0.1 https://b.test:@HTTPS@/leak")
+            .sh("curl -sS --resolve b.test:@HTTP@:127.0.0.1 http://b.test:@HTTP@/leak; \
+                 curl -sSk --resolve b.test:@HTTPS@:127.0.0.1 https://b.test:@HTTPS@/leak")
             .leak(heard("/leak"))
             .boxed(stderr_has("403")),
         listed(attack("W20b", "a host that is not listed, without the proxy"))
@@ -195,7 +196,7 @@ trying('loopback', lambda: s.sendto(b'to-loopback', ('127.0.0.1', @UDPPORT@)))",
             .sh("for h in 127.0.0.1 '[::ffff:127.0.0.1]' 127.1 0x7f.1 2130706433 0177.0.0.1 '[::1]'; do \
                  curl -gsS -m 3 --noproxy '' http://$h:@HTTP@/leak; done; true")
             .leak(heard("/leak")),
-        listed(attack("W12", "a port that is not listed"))
+        listed(attack("W11", "a port that is not listed"))
             .needs(Need::Lan)
             .needs(Need::Tool("curl"))
             .side(HostSide::Tcp)

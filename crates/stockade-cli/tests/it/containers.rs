@@ -238,6 +238,71 @@ fn listed_hosts_are_reached_from_an_image() {
     assert!(sandbox.take_network_records().is_empty());
 }
 
+/// Row B01: in a container an engine's own filter forbids namespaces and mounts. Landlock and the
+/// filter are left, hold, and are named; what needs the rest is refused.
+#[test]
+fn inside_a_container_landlock_holds_and_says_so() {
+    let test = "inside_a_container_landlock_holds_and_says_so";
+    let Some(scene) = scene(test) else { return };
+    if !Command::new("docker")
+        .arg("--version")
+        .output()
+        .is_ok_and(|ran| ran.status.success())
+    {
+        return skip(
+            test,
+            "backend:docker",
+            "there is no `docker` to start a container with",
+        );
+    }
+    let engine = Engine::at(&scene.engine.socket()).unwrap();
+    let image = "stockade/host:inside";
+    let program = scene.program().display().to_string();
+    let programs = [program.clone()];
+    Images::new(&engine).from_host(&programs, image).unwrap();
+    let attacks = "echo x > f; cat ~/.ssh/id_rsa; echo x > /srv/x && echo wrote; \
+                   mkdir -p .git/hooks; echo x > .git/hooks/pre-commit && echo hooked; kill -0 1 && echo seen";
+    for user in [0, SOMEBODY] {
+        let place = scene.place(user);
+        let project = place.join("project");
+        fs::create_dir_all(place.join(".ssh")).unwrap();
+        fs::write(place.join(".ssh/id_rsa"), "SECRET\n").unwrap();
+        let inside = |words: &[&str]| {
+            let mut command = Command::new("docker");
+            command.args(["--host", &scene.host(), "run", "--rm", "--pull", "never"]);
+            command.args(["--network", "none"]);
+            command.args(["--user", &format!("{user}:{user}")]);
+            command.args(["--tmpfs", "/srv:mode=1777"]);
+            command.args(["--volume", &format!("{0}:{0}", place.display())]);
+            command.args(["--env", &format!("HOME={}", place.display())]);
+            command.args(["--workdir", &project.display().to_string(), image]);
+            command.args(words).stdin(Stdio::null());
+            run(command)
+        };
+        // Pid 1 is the shell itself without the sandbox, so it may ask.
+        let bare = inside(&["sh", "-c", attacks]).ends_with(0);
+        assert_eq!(bare.stdout, "SECRET\nwrote\nhooked\nseen\n", "{bare:#?}");
+        fs::remove_dir_all(project.join(".git")).unwrap();
+        fs::remove_file(project.join("f")).unwrap();
+
+        let report = project.join("report.json").display().to_string();
+        let words = [
+            &program, "run", "--report", &report, "--", "sh", "-c", attacks,
+        ];
+        let ran = inside(&words);
+        assert_eq!(ran.stdout, "", "{ran:#?}");
+        assert!(project.join("f").exists(), "{ran:#?}");
+        assert!(!project.join(".git/hooks/pre-commit").exists(), "{ran:#?}");
+        let report = fs::read_to_string(report).unwrap();
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(report["backend"], "landlock", "{report:#}");
+        // What this tier can't do is an error, not a surprise.
+        let refused = inside(&[&program, "run", "--backend", "native", "--", "true"]);
+        assert_eq!(refused.code, 125, "{refused:#?}");
+        assert!(refused.stderr.contains("namespace"), "{refused:#?}");
+    }
+}
+
 /// The same requests, to Podman: it takes some of them otherwise.
 #[test]
 fn podman_is_as_good_as_docker() {

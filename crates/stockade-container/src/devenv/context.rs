@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::DevEnvError;
+use crate::image::{Links, new_archive};
 
 /// The name of the Dockerfile inside the context: none that a project would have.
 pub(super) const DOCKERFILE: &str = ".stockade.dockerfile";
@@ -124,8 +125,7 @@ pub(super) fn digest_file(
 
 /// The build context as the engine takes it, with the Dockerfile in it.
 pub(super) fn archive(project: &Path, dockerfile: &str) -> Result<Vec<u8>, DevEnvError> {
-    let mut archive = tar::Builder::new(Vec::new());
-    archive.follow_symlinks(false);
+    let mut archive = new_archive(Links::Keep);
     for relative in context(project)? {
         let path = project.join(&relative);
         let told = |source| DevEnvError::File {

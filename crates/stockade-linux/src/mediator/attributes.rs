@@ -188,11 +188,15 @@ impl Mediator<'_> {
 
     /// What a descriptor of the caller refers to.
     pub(super) fn object_behind(&self, caller: &Caller, fd: u64) -> Result<Object, Errno> {
-        let fd = caller.descriptor(fd)?;
+        let held = match caller.descriptor(fd) {
+            // A container engine's filter may forbid pidfd_getfd(2), as Docker's does.
+            Err(Errno::PERM) => return self.object(caller.directory(self.proc.as_fd(), fd)?),
+            held => held?,
+        };
         // A handle that can neither read nor write changes nothing either (open(2), O_PATH).
-        if rustix::fs::fcntl_getfl(&fd)?.contains(OFlags::PATH) {
+        if rustix::fs::fcntl_getfl(&held)?.contains(OFlags::PATH) {
             return Err(Errno::BADF);
         }
-        self.object(fd)
+        self.object(held)
     }
 }

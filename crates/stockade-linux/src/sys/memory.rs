@@ -1,6 +1,9 @@
-//! Reading another process's memory (`process_vm_readv(2)`).
+//! Reading another process's memory: `process_vm_readv(2)`, or its file in `/proc` where a container
+//! engine's filter forbids that call (Docker's did until version 23).
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 
 use rustix::process::Pid;
 
@@ -10,6 +13,17 @@ use super::checked;
 ///
 /// Fewer bytes than asked for means that what follows is not mapped.
 pub(crate) fn read(process: Pid, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    match read_by_call(process, address, buffer) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) => {
+            // Whom the call is refused by permission the file is refused as well (proc(5)).
+            let file = File::open(format!("/proc/{}/mem", process.as_raw_nonzero()))?;
+            file.read_at(buffer, address)
+        }
+        done => done,
+    }
+}
+
+fn read_by_call(process: Pid, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let local = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.len(),
