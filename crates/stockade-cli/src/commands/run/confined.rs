@@ -255,8 +255,11 @@ fn run_failure(error: RunError) -> Failure {
             ..
         })
     );
+    // A port that is taken, or root's: the machine offers no other.
+    let no_port = matches!(&error, RunError::Spawn(SpawnError::Network(_)));
     let failure = Failure::new(exit, error);
     match exit {
+        Exit::NotSetUp if no_port => failure,
         Exit::NotSetUp if no_overlay => failure.hint(
             "overlayfs takes no file system without extended attributes and no overlay as the \
              place of its layers: choose a store elsewhere with STOCKADE_HOME; `stockade doctor` \
