@@ -54,6 +54,15 @@ impl Place {
 
     /// The merged profile.
     pub(crate) fn profile(&self, args: &PolicyArgs) -> Result<Profile, Failure> {
+        let mut profile = self.stated(args)?;
+        let this = env::current_exe().ok().map(AbsPath::new);
+        if let Some(Ok(this)) = this {
+            profile.protect_program(&this);
+        }
+        Ok(profile)
+    }
+
+    fn stated(&self, args: &PolicyArgs) -> Result<Profile, Failure> {
         if let Some(name) = &args.policy_env {
             return self.handed_over(name, args);
         }

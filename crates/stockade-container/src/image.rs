@@ -193,6 +193,7 @@ impl<'a> Images<'a> {
 }
 
 /// What becomes of symbolic links in an archive.
+#[derive(Clone, Copy)]
 pub(crate) enum Links {
     Follow,
     Keep,

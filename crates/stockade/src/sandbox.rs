@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stockade_linux::{Builder, SpawnError};
 use stockade_policy::profile::{Backend as BackendName, Profile};
+use stockade_rules::AbsPath;
 
 use crate::backend::{Backends, Held, Launch};
 use crate::network::{NetworkGuard, NetworkService};
@@ -137,11 +138,17 @@ impl Sandbox {
     /// A sandbox that enforces `profile`.
     ///
     /// `helper` is the path of the program `stockade-init`, or of `stockade` itself. It is never
-    /// looked up anywhere.
-    pub fn new(profile: Profile, helper: impl Into<PathBuf>) -> Self {
+    /// looked up anywhere. Where it lies in a directory that the profile lets be written, it is
+    /// protected there.
+    pub fn new(mut profile: Profile, helper: impl Into<PathBuf>) -> Self {
+        let helper = helper.into();
+        let real = helper.canonicalize().ok().map(AbsPath::new);
+        if let Some(Ok(real)) = real {
+            profile.protect_program(&real);
+        }
         Self {
             profile,
-            helper: helper.into(),
+            helper,
             network: None,
             backends: Backends::built_in(),
         }

@@ -1,6 +1,8 @@
 //! `run`: what the caller sees of a command.
 
-use crate::context::Context;
+use std::path::Path;
+
+use crate::context::{Context, STOCKADE};
 
 fn bare<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let mut args = vec!["run", "--danger-full-access", "--"];
@@ -193,4 +195,38 @@ fn a_grant_of_the_whole_host_is_refused() {
     let ran = context.stockade(args).ends_with(125);
     assert!(ran.stderr.contains("name the directories"), "{ran:#?}");
     assert!(!context.project().join("ran").exists());
+}
+
+/// Row B04: what confines the next run can't be changed by this one.
+#[test]
+fn the_program_in_the_project_stays_as_it_is() {
+    let context = Context::new();
+    let bin = context.project().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let program = bin.join("stockade");
+    let attacks = "echo x >> bin/stockade; chmod 777 bin/stockade; mv bin/stockade y; rm -f bin/stockade; \
+                   mv bin b; mkdir -p bin; cp /bin/true bin/stockade; ln -f /bin/true bin/stockade; true";
+    std::fs::copy(STOCKADE, &program).unwrap();
+    // The control: without a sandbox another program takes its place.
+    context.stockade(bare(&["sh", "-c", attacks])).ends_with(0);
+    assert_ne!(read(&program), read(STOCKADE));
+
+    std::fs::remove_dir_all(&bin).unwrap();
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::copy(STOCKADE, &program).unwrap();
+    let script = format!("{attacks}; echo made > bin/other");
+    let this = program.to_str().unwrap();
+    let ran = context.other(&[this, "run", "--", "sh", "-c", &script]);
+    let ran = ran.ends_with(0);
+    assert_eq!(read(&program), read(STOCKADE), "{ran:#?}");
+    assert_eq!(read(bin.join("other")), b"made\n");
+    let explained = context.other(&[this, "explain", "bin/stockade"]);
+    assert!(
+        explained.stdout.contains("the program that confines"),
+        "{explained:#?}"
+    );
+}
+
+fn read(path: impl AsRef<Path>) -> Vec<u8> {
+    std::fs::read(path).unwrap()
 }

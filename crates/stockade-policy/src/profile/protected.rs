@@ -22,6 +22,24 @@ use std::path::PathBuf;
 
 use stockade_rules::{AbsPath, Access, PathGlob, PathRule, Pattern};
 
+use super::Profile;
+
+impl Profile {
+    /// Keeps the program that enforces policies from being changed by what it confines, where it
+    /// lies in a directory that may be written: the next run would be confined by whatever took
+    /// its place. `program` is its real path.
+    pub fn protect_program(&mut self, program: &AbsPath) {
+        let mut roots = self.writable_roots.iter();
+        if roots.any(|root| program.is_within(root)) {
+            self.rules.push(PathRule::built_in(
+                Pattern::Subtree(program.clone()),
+                Access::DenyWrite,
+                "built-in: the program that confines",
+            ));
+        }
+    }
+}
+
 /// Why a name is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -25,6 +25,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("many_threads_start_many_sandboxes", many_threads),
     ("output_is_counted", output_is_counted),
     ("the_environment_can_be_another", other_environment),
+    ("the_helper_in_the_workspace_stays_as_it_is", helper_stays),
     ("the_policy_holds", policy_holds),
     ("the_wall_time_ends_it", wall_time),
     ("waiting_by_descriptor", waiting_by_descriptor),
@@ -37,6 +38,21 @@ fn workspace(cwd: &Path) -> Sandbox {
 
 fn shell(sandbox: &Sandbox, script: &str) -> stockade::Command {
     sandbox.command("/bin/sh").args(["-c", script])
+}
+
+fn helper_stays() {
+    let place = dir();
+    let helper = place.path().join("helper");
+    fs::copy(own_path(), &helper).unwrap();
+    let before = fs::read(&helper).unwrap();
+    let policy = SandboxPolicy::workspace_write(vec![]);
+    let sandbox = Sandbox::from_policy(&policy, place.path(), helper.clone()).unwrap();
+    let attacks = "echo x >> helper; mv helper y; rm -f helper; echo made > other";
+    shell(&sandbox, attacks).status().unwrap();
+    assert_eq!(fs::read(&helper).unwrap(), before);
+    assert!(place.path().join("other").exists());
+    // The control: nothing else keeps this process from doing it.
+    fs::rename(&helper, place.path().join("y")).unwrap();
 }
 
 fn policy_holds() {
