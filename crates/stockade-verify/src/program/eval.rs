@@ -145,7 +145,8 @@ impl<'j, 'a> Eval<'j, 'a> {
                     "fs.promises" | "fs/promises" => "fs".into(),
                     _ => path.clone(),
                 };
-                self.bind(name.clone(), Value::api(path));
+                let value = self.dialect.imported(&path);
+                self.bind(name.clone(), value);
             }
             Stmt::ImportAll { path, span } => {
                 self.judge.import(path, *span);
