@@ -189,10 +189,11 @@ impl<'j, 'a> Eval<'j, 'a> {
                 if loops::only_grows(body) {
                     self.judge.grows(statement_span(body));
                 }
-                let pace = if loops::is_paced(body) {
-                    Pace::Calm
-                } else {
-                    Pace::Hurried
+                // Of loops inside one another the outermost is looked at, and each text once.
+                let pace = match self.endless {
+                    0 if !loops::is_paced(body) => Pace::Hurried,
+                    0 => Pace::Calm,
+                    _ => self.pace,
                 };
                 let outer = std::mem::replace(&mut self.pace, pace);
                 self.endless += 1;

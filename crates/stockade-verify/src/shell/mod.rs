@@ -66,6 +66,11 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         downloaded: HashSet::new(),
         made_executable: HashSet::new(),
         encrypted: HashSet::new(),
+        functions: script
+            .functions
+            .iter()
+            .map(|own| own.name.as_str())
+            .collect(),
     };
     for id in 0..script.commands.len() {
         judge.command(id);
@@ -102,6 +107,8 @@ pub(crate) struct Judge<'a> {
     made_executable: HashSet<String>,
     /// Files of which an encrypted copy was made.
     encrypted: HashSet<String>,
+    /// Names of the script's own functions.
+    functions: HashSet<&'a str>,
 }
 
 impl Judge<'_> {
