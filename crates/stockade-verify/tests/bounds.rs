@@ -52,6 +52,26 @@ fn nesting_has_an_end() {
 }
 
 #[test]
+fn many_loops_and_functions_have_an_end() {
+    let mut script = String::new();
+    for at in 0..5_000 {
+        let _ = writeln!(
+            script,
+            "f{at}() {{ :; }}\nwhile true; do ls /etc/f{at}; done"
+        );
+    }
+    ends(Language::Bash, "loops", script.as_bytes());
+    let mut program = String::new();
+    for depth in 0..60 {
+        let _ = writeln!(program, "{}while True:", " ".repeat(depth));
+    }
+    for at in 0..5_000 {
+        let _ = writeln!(program, "{}a.append({at})", " ".repeat(60));
+    }
+    ends(Language::Python, "loops", program.as_bytes());
+}
+
+#[test]
 fn growth_has_an_end() {
     let mut doubling = String::from("a = 'aaaaaaaa'\n");
     for _ in 0..80 {

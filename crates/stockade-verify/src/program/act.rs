@@ -268,6 +268,12 @@ impl Judge<'_> {
                 let taint = result.taint.without(Taint::INPUT | Taint::REQUEST);
                 Value::unknown(taint)
             }
+            "print-to" => {
+                if args.first().is_some_and(|to| to.taint.has(Taint::SOCKET)) {
+                    self.sends(path, args, span);
+                }
+                result
+            }
             "line" => Value::unknown(result.taint | Taint::TRIED),
             "processes" => result.with(Taint::PROCESSES),
             "move" | "copy" => {
@@ -586,7 +592,9 @@ impl Judge<'_> {
                 result
             }
             "watch-weak" => {
-                if endless && path.contains("lip") {
+                // A page's script comes back to it by a timer.
+                let again = endless || self.brief && self.dialect == Dialect::JavaScript;
+                if again && path.contains("lip") {
                     self.seen.pastes.get_or_insert(span);
                 }
                 self.findings.warn(

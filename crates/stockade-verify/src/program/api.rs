@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use super::hash::{Map, Set};
+use super::ir::Text;
 use super::value::{Taint, Value};
 
 /// A language family as the evaluator knows it.
@@ -138,6 +139,11 @@ impl Dialect {
             (Self::Python, "sys.modules") => Value::api(key),
             _ => self.member(path, key),
         }
+    }
+
+    /// What an import binds: `from sys import argv` is input by any name.
+    pub(crate) fn imported(self, path: &Text) -> Value {
+        self.source(path, Value::api(path.clone()))
     }
 
     /// Marks values that are sources in themselves: `sys.argv`, `process.env`.

@@ -145,7 +145,8 @@ impl<'j, 'a> Eval<'j, 'a> {
                     "fs.promises" | "fs/promises" => "fs".into(),
                     _ => path.clone(),
                 };
-                self.bind(name.clone(), Value::api(path));
+                let value = self.dialect.imported(&path);
+                self.bind(name.clone(), value);
             }
             Stmt::ImportAll { path, span } => {
                 self.judge.import(path, *span);
@@ -188,10 +189,11 @@ impl<'j, 'a> Eval<'j, 'a> {
                 if loops::only_grows(body) {
                     self.judge.grows(statement_span(body));
                 }
-                let pace = if loops::is_paced(body) {
-                    Pace::Calm
-                } else {
-                    Pace::Hurried
+                // Of loops inside one another the outermost is looked at, and each text once.
+                let pace = match self.endless {
+                    0 if !loops::is_paced(body) => Pace::Hurried,
+                    0 => Pace::Calm,
+                    _ => self.pace,
                 };
                 let outer = std::mem::replace(&mut self.pace, pace);
                 self.endless += 1;

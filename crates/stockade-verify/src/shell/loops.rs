@@ -39,11 +39,14 @@ const PAUSES: &[&str] = &[
     "kill",
 ];
 
+/// Loops of one script that are looked at.
+const MOST: usize = 64;
+
 impl Judge<'_> {
     pub(super) fn loops(&mut self) {
         let source = self.source;
         for begin in ENDLESS {
-            for (start, _) in source.match_indices(begin) {
+            for (start, _) in source.match_indices(begin).take(MOST) {
                 let rest = &source[start + begin.len()..];
                 let head = rest.trim_start_matches([';', ' ', '\t', '\n']);
                 let Some(body) = head.strip_prefix("do") else {

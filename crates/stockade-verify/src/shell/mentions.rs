@@ -15,7 +15,7 @@ const MOST: usize = 256;
 impl Judge<'_> {
     pub(super) fn mentions(&mut self, name: &str, command: &Command) {
         // What a function of the script does with its arguments is judged where it does it.
-        if self.script.functions.iter().any(|own| own.name == name) {
+        if self.functions.contains(name) {
             return;
         }
         let copies = command.args().first().is_some_and(|word| word.text == "cp");

@@ -66,6 +66,11 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         downloaded: HashSet::new(),
         made_executable: HashSet::new(),
         encrypted: HashSet::new(),
+        functions: script
+            .functions
+            .iter()
+            .map(|own| own.name.as_str())
+            .collect(),
     };
     for id in 0..script.commands.len() {
         judge.command(id);
@@ -102,6 +107,8 @@ pub(crate) struct Judge<'a> {
     made_executable: HashSet<String>,
     /// Files of which an encrypted copy was made.
     encrypted: HashSet<String>,
+    /// Names of the script's own functions.
+    functions: HashSet<&'a str>,
 }
 
 impl Judge<'_> {
@@ -277,6 +284,12 @@ impl Judge<'_> {
         if source.len() < 64 << 10 && (interpreter || runs) {
             judge_foreign(None, source, self.analysis, self.findings);
         }
+        if let Some(language) = begins_as(source).filter(|_| self.analysis.depth == 0) {
+            let whole = Span::new(0, source.len());
+            let nested = Nested::Full(language);
+            self.analysis
+                .nested(nested, source, whole, Some(0), self.findings);
+        }
     }
 
     fn problems(&mut self) {
@@ -302,6 +315,19 @@ impl Judge<'_> {
             }
         }
     }
+}
+
+/// The language of a program that someone called a shell script, by how it begins.
+fn begins_as(source: &str) -> Option<Language> {
+    let line = source.lines().find(|line| !line.trim().is_empty())?.trim();
+    let python = line.strip_prefix("from ").or(line.strip_prefix("import "));
+    let named = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if python.is_some_and(named) && source.len() < 64 << 10 {
+        return Some(Language::Python);
+    }
+    let starts = ["(function", "const ", "var ", "let ", "require("];
+    let script = starts.iter().any(|start| line.starts_with(start)) && source.contains("require(");
+    (script && source.len() < 64 << 10).then_some(Language::JavaScript)
 }
 
 /// Whether a command only shows its help or version.
