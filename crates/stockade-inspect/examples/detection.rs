@@ -54,7 +54,7 @@ text itself is not part of this repository.
 
 A row counts as found if a finding of level medium or above was made in it. *Score* is that of the
 whole text, so the curve says what another threshold would give. The halves are cut by a hash of
-each row; of what was missed in the second half, part was read, and a few rules come from it.
+each row; of what was judged wrongly in the second half, part was read, and a few rules come from it.
 
 | file | origin |
 |---|---|

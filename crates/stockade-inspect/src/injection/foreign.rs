@@ -772,4 +772,7 @@ pub(super) const FOREIGN: &[(Class, &str)] = &[
     (TELL, "avises avise prevenez mencione"),
     (SENSITIVE, "संपर्क 通讯录"),
     (VOID, "منسوخ نسخ"),
+    // An article run into the word.
+    (AI, "lia lassistant lassistente lagent"),
+    (USER, "lutilisateur lutente lusager"),
 ];

@@ -95,7 +95,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         "injection.override",
         Override,
         2.6,
-        &[start(OVERRIDE), g(2, PRIOR)],
+        &[start(OVERRIDE), g(1, PRIOR)],
     ),
     rule(
         "injection.override",
@@ -297,7 +297,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     rule(
         "injection.change-instructions",
         Override,
-        4.5,
+        3.2,
         &[w(CHANGE), g(1, YOUR), g(1, INSTR)],
     ),
     rule(
@@ -326,7 +326,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         &[w(YOU), g(1, ARE), w(NOW), g(1, PERSONA | FREE | AI | ACT)],
     ),
     rule("injection.persona", Persona, 4.5, &[w(NOW), w(YOU), w(ARE)]),
-    rule("injection.persona", Persona, 2.5, &[start(ACT), g(1, AS)]),
+    rule("injection.persona", Persona, 2.3, &[start(ACT), g(1, AS)]),
     rule(
         "injection.persona",
         Persona,
@@ -352,7 +352,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         3.0,
         &[start(YOU), w(ARE), g(3, AI | PERSONA | CHARACTER)],
     ),
-    rule("injection.persona", Persona, 2.3, &[start(YOU), w(ARE)]),
+    rule("injection.persona", Persona, 2.0, &[start(YOU), w(ARE)]),
     rule(
         "injection.persona",
         Persona,
@@ -475,7 +475,26 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         "injection.reveal-prompt",
         Reveal,
         6.0,
+        &[w(REVEAL), g(2, YOUR), g(1, SYSTEM), w(PROMPT)],
+    ),
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        5.0,
+        &[w(REVEAL), w(ME), g(2, SYSTEM), w(PROMPT)],
+    ),
+    // Documents speak of it too.
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        2.0,
         &[w(REVEAL), g(4, SYSTEM), w(PROMPT)],
+    ),
+    rule(
+        "injection.reveal-prompt",
+        Reveal,
+        4.0,
+        &[w(SEND | GET), w(ME), g(2, YOUR), g(1, INSTR | PROMPT)],
     ),
     rule(
         "injection.reveal-prompt",
@@ -635,6 +654,19 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         "injection.conceal",
         Concealment,
         5.5,
+        &[w(NOT), g(2, TELL), g(1, USER)],
+    ),
+    rule(
+        "injection.conceal",
+        Concealment,
+        5.5,
+        &[w(NOT), g(2, TELL), g(4, TO), g(1, USER)],
+    ),
+    // `does not tell whether the user` is a description.
+    rule(
+        "injection.conceal",
+        Concealment,
+        2.2,
         &[w(NOT), g(2, TELL), g(4, USER)],
     ),
     rule(
@@ -701,7 +733,13 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         5.0,
         &[w(IF), g(1, YOU), w(ARE), g(2, AI | LANGUAGE | MODEL)],
     ),
-    rule("injection.address", Address, 3.0, &[w(AI), g(2, READING)]),
+    rule(
+        "injection.address",
+        Address,
+        3.2,
+        &[w(AI), g(3, READING), g(1, THIS)],
+    ),
+    rule("injection.address", Address, 2.2, &[w(AI), g(2, READING)]),
     rule("injection.address", Address, 1.5, &[w(AI), g(2, MUST)]),
     rule(
         "injection.address",
@@ -719,7 +757,19 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         "injection.address",
         Address,
         3.0,
-        &[w(LANGUAGE), w(MODEL), g(2, READING | YOU)],
+        &[w(LANGUAGE), w(MODEL), g(2, YOU)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        3.2,
+        &[w(LANGUAGE), w(MODEL), g(3, READING), g(1, THIS)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        2.2,
+        &[w(LANGUAGE), w(MODEL), g(2, READING)],
     ),
     rule(
         "injection.address",
@@ -943,7 +993,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     rule(
         "injection.tool",
         Tool,
-        3.0,
+        2.3,
         &[w(YOU), g(1, MUST), g(2, CALL), g(4, TOOL)],
     ),
     // Authority and pressure.
@@ -1128,7 +1178,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         "injection.payload",
         Payload,
         2.6,
-        &[w(INCLUDE | SAY | REVEAL), g(10, YOUR), w(RESPONSE)],
+        &[w(INCLUDE | SAY | REVEAL), g(6, YOUR), w(RESPONSE)],
     ),
     rule(
         "injection.payload",
@@ -1215,7 +1265,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         &[w(USER), g(1, SECRET | PII)],
     ),
     // The machine spoken to.
-    rule("injection.address", Address, 2.6, &[w(NOTICE), g(2, MODEL)]),
+    rule("injection.address", Address, 2.3, &[w(NOTICE), g(2, MODEL)]),
     rule(
         "injection.address",
         Address,
@@ -1416,7 +1466,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     rule(
         "injection.conceal",
         Concealment,
-        2.6,
+        2.3,
         &[w(USER), g(1, NOT), g(2, TOLD | KNOWLEDGE | TELL)],
     ),
     rule(
@@ -1833,7 +1883,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         "benign.remember",
         Benign,
         -3.0,
-        &[foreign(0, OVERRIDE), foreign(0, NOT)],
+        &[foreign(0, OVERRIDE), foreign(1, NOT)],
     ),
     // Advice to people in other languages.
     rule(
