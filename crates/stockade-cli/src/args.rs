@@ -119,6 +119,11 @@ pub(crate) struct ExplainArgs {
 
 /// Show, check or describe policies
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stockade policy show
+  stockade policy check stockade.toml
+  stockade policy schema > stockade.schema.json")]
 pub(crate) struct PolicyCommandArgs {
     #[command(subcommand)]
     pub(crate) command: PolicyCommand,
@@ -138,6 +143,9 @@ Examples:
   stockade policy check stockade.toml")]
     Check(PolicyCheckArgs),
     /// Print the JSON schema of profile files
+    #[command(after_help = "\
+Examples:
+  stockade policy schema > stockade.schema.json")]
     Schema(PolicySchemaArgs),
 }
 

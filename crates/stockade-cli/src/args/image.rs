@@ -9,6 +9,11 @@ use super::OutputArgs;
 
 /// Build, make, list and remove images for `--backend docker --image`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stockade image build
+  stockade image from-host python3 git --name stockade/tools:1
+  stockade image list")]
 pub(crate) struct ImageArgs {
     #[command(subcommand)]
     pub(crate) command: ImageCommand,
@@ -34,10 +39,20 @@ Examples:
   stockade image from-rootfs rootfs.tar")]
     FromRootfs(ImageFromRootfsArgs),
     /// List the images that Stockade made
+    #[command(after_help = "\
+Examples:
+  stockade image list
+  stockade image list --json")]
     List(ImageListArgs),
     /// Remove images, and stale images of projects from the index
+    #[command(after_help = "\
+Examples:
+  stockade image prune")]
     Prune(ImageListArgs),
     /// Remove an image
+    #[command(after_help = "\
+Examples:
+  stockade image rm stockade/tools:1")]
     Rm(ImageRmArgs),
 }
 

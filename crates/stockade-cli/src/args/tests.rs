@@ -200,6 +200,63 @@ fn every_command_can_answer_in_json_and_has_help() {
 }
 
 #[test]
+fn every_command_shows_examples_that_can_be_typed() {
+    fn check(command: &clap::Command, path: &[String]) {
+        let name = path.join(" ");
+        let help = command.get_after_help().map(ToString::to_string);
+        let help = help.unwrap_or_default();
+        let (_, rest) = help
+            .split_once("Examples:\n")
+            .unwrap_or_else(|| panic!("`{name}` has no examples"));
+        let lines: Vec<&str> = rest
+            .lines()
+            .take_while(|line| line.starts_with("  "))
+            .collect();
+        assert!(!lines.is_empty(), "`{name}` has no examples");
+        for line in lines {
+            let words = typed(line);
+            assert!(words.starts_with(path), "{line:?} is no `{name}`");
+            if let Err(error) = Cli::try_parse_from(&words) {
+                panic!("{line:?} in the help of `{name}`: {error}");
+            }
+        }
+        walk(command, path);
+    }
+    fn walk(command: &clap::Command, path: &[String]) {
+        let commands = command.get_subcommands();
+        for sub in commands.filter(|sub| sub.get_name() != "help") {
+            let path: Vec<String> = path
+                .iter()
+                .cloned()
+                .chain([sub.get_name().to_owned()])
+                .collect();
+            check(sub, &path);
+        }
+    }
+    let mut cli = Cli::command();
+    cli.build();
+    walk(&cli, &["stockade".to_owned()]);
+}
+
+/// The words that a shell would hand to `stockade`: quotes in pairs, no other pipeline's part.
+fn typed(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for (index, part) in line.split('\'').enumerate() {
+        let is_quoted = index % 2 == 1;
+        for letter in part.chars() {
+            match letter {
+                ' ' if !is_quoted => words.push(String::new()),
+                letter => words.last_mut().unwrap().push(letter),
+            }
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    let mut parts = words.split(|word| word == "|" || word == ">");
+    let own = parts.find(|part| part.first().is_some_and(|word| word == "stockade"));
+    own.unwrap_or_default().to_vec()
+}
+
+#[test]
 fn base_policies_exclude_each_other() {
     assert_eq!(flags(&[]).base_policy, None);
     let read_only = flags(&["--read-only"]).base_policy;

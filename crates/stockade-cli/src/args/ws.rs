@@ -61,47 +61,121 @@ impl FromArgMatches for WsArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum WsCommand {
     /// Make a workspace of a directory, with a first snapshot
+    #[command(after_help = "\
+Examples:
+  stockade ws create site --dir ~/site
+  stockade ws create site --dir . --exclude node_modules/ --env CI=1")]
     Create(CreateArgs),
     /// List workspaces, the newest first
+    #[command(after_help = "\
+Examples:
+  stockade ws list
+  stockade ws list --json")]
     List,
     /// Show one workspace
+    #[command(after_help = "\
+Examples:
+  stockade ws show site")]
     Show(NameArgs),
     /// Take a snapshot and print its id
+    #[command(after_help = "\
+Examples:
+  stockade ws snapshot site -m 'before the upgrade'")]
     Snapshot(SnapshotArgs),
     /// List the snapshots of a workspace, the oldest first
+    #[command(after_help = "\
+Examples:
+  stockade ws snapshots site")]
     Snapshots(NameArgs),
     /// Make the directory what a snapshot has
+    #[command(after_help = "\
+Examples:
+  stockade ws restore site 3f2a
+  stockade ws restore --merge site 3f2a")]
     Restore(RestoreArgs),
     /// Show what changed: in the overlay, or since a snapshot
+    #[command(after_help = "\
+Examples:
+  stockade ws diff
+  stockade ws diff --stat site
+  stockade ws diff site 3f2a")]
     Diff(DiffArgs),
     /// Make the host's tree what the overlay shows: all of it, or these paths
+    #[command(after_help = "\
+Examples:
+  stockade ws commit
+  stockade ws commit site src/main.rs docs
+  stockade ws commit --theirs site")]
     Commit(CommitArgs),
     /// Forget what the overlay changed
+    #[command(after_help = "\
+Examples:
+  stockade ws discard
+  stockade ws discard site")]
     Discard(OverlayArgs),
     /// Run a command in the workspace's directory, confined like `stockade run`
+    #[command(after_help = "\
+Examples:
+  stockade ws run site -- make
+  stockade ws run --overlay site -- ./upgrade.sh
+  stockade ws run --detach site -- ./server")]
     Run(Box<WsRunArgs>),
     /// Print what a command that was left running has written; with --json a record for each line
+    #[command(after_help = "\
+Examples:
+  stockade ws logs site
+  stockade ws logs --follow --json site")]
     Logs(LogsArgs),
     /// Follow what a command that was left running writes until it ends, and send it input
     ///
     /// Standard input goes to the command that was left running last. On a terminal Ctrl-D and
     /// Ctrl-C detach, and the command goes on.
+    #[command(after_help = "\
+Examples:
+  stockade ws attach site")]
     Attach(NameArgs),
     /// Freeze everything that runs in the workspace
+    #[command(after_help = "\
+Examples:
+  stockade ws pause site")]
     Pause(NameArgs),
     /// Have everything in a paused workspace go on
+    #[command(after_help = "\
+Examples:
+  stockade ws resume site")]
     Resume(NameArgs),
     /// Write a snapshot into one file, to be imported elsewhere
+    #[command(after_help = "\
+Examples:
+  stockade ws export site site.tar.zst
+  stockade ws export --snapshot 3f2a site old.tar.zst")]
     Export(ExportArgs),
     /// Make a workspace of an exported file, which is not trusted
+    #[command(after_help = "\
+Examples:
+  stockade ws import site.tar.zst copy
+  stockade ws import site.tar.zst copy --dir ~/copy")]
     Import(ImportArgs),
     /// Remove a workspace and its history; the directory stays
+    #[command(after_help = "\
+Examples:
+  stockade ws rm site
+  stockade ws rm --force site")]
     Rm(RmArgs),
     /// Remove workspaces that were not used for long and in which nothing runs
+    #[command(after_help = "\
+Examples:
+  stockade ws cleanup --max-age 30d")]
     Cleanup(CleanupArgs),
     /// Check everything in the store; exit code 1 if something is damaged
+    #[command(after_help = "\
+Examples:
+  stockade ws fsck")]
     Fsck,
     /// Free what no snapshot needs
+    #[command(after_help = "\
+Examples:
+  stockade ws gc")]
     Gc,
 }
 
