@@ -197,6 +197,21 @@ fn a_grant_of_the_whole_host_is_refused() {
     assert!(!context.project().join("ran").exists());
 }
 
+#[test]
+fn a_sandbox_in_a_sandbox_is_a_clear_error() {
+    let context = Context::new();
+    let marker = context.project().join("ran");
+    let inner = format!("'{STOCKADE}' run -- touch ran; echo \"ended $?\"");
+    let ran = context.stockade(["run", "--", "sh", "-c", &inner]);
+    let ran = ran.ends_with(0);
+    assert_eq!(ran.stdout, "ended 125\n", "{ran:#?}");
+    assert!(
+        ran.stderr.contains("a sandbox of Stockade already"),
+        "{ran:#?}"
+    );
+    assert!(!marker.exists(), "{ran:#?}");
+}
+
 /// Row B04: what confines the next run can't be changed by this one.
 #[test]
 fn the_program_in_the_project_stays_as_it_is() {

@@ -12,6 +12,7 @@ use stockade::{
     DenialRecord, Ending, ExecPlan, Finished, Foreground, PlanError, Report, RunError, Spec, Tap,
 };
 use stockade_linux::{SpawnError, Stage};
+use stockade_policy::STOCKADE_SANDBOX_ACTIVE;
 use stockade_policy::profile::Profile;
 use stockade_proxy::SandboxProxy;
 
@@ -265,7 +266,16 @@ fn run_failure(error: RunError) -> Failure {
              place of its layers: choose a store elsewhere with STOCKADE_HOME; `stockade doctor` \
              shows whether this machine has overlays",
         ),
+        Exit::NotSetUp if is_confined() => failure.hint(
+            "this runs in a sandbox of Stockade already, which lets nothing make another one inside: \
+             leave the inner one out, the outer one holds",
+        ),
         Exit::NotSetUp => failure.hint("`stockade doctor` shows what this machine offers"),
         _ => failure,
     }
+}
+
+/// Whether this program was started by another Stockade, as far as the environment tells.
+fn is_confined() -> bool {
+    std::env::var_os(STOCKADE_SANDBOX_ACTIVE).is_some()
 }
