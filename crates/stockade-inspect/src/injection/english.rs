@@ -63,7 +63,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (I, "i im ill ive id"),
     (
         NOT,
-        "not dont never no cannot wont shouldnt mustnt neednt nor doesnt didnt isnt arent \
+        "not dont never no cannot wont shouldnt mustnt neednt nor \
          stop avoid refrain",
     ),
     (
@@ -122,7 +122,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (
         TELL,
         "tell mention inform notify alert disclose reveal warn report say show acknowledge \
-         discuss refer telling mentioning informing notifying asking alerting disclosing \
+         discuss refer telling mentioning informing notifying alerting disclosing \
          revealing warning ",
     ),
     (WITHOUT, "without"),
@@ -222,7 +222,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
          assume",
     ),
     (WANT, "want wants need would require expect expects"),
-    (TO, "to for"),
+    (TO, "to"),
     (
         MUST,
         "must should shall have has need needs required obliged will supposed going gonna instructed",
@@ -260,7 +260,7 @@ pub(super) const ENGLISH: &[(Class, &str)] = &[
     (
         KNOWLEDGE,
         "knowledge consent permission awareness noticing knowing approval confirmation \
-         confirming verification hesitation hesitating",
+         confirming verification hesitation hesitating asking",
     ),
     (KEEP, "keep remain stay"),
     (

@@ -77,13 +77,36 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         "injection.override",
         Override,
         5.0,
-        &[w(OVERRIDE), g(2, ALL | YOUR | THESE), g(3, INSTR)],
+        &[w(OVERRIDE), g(2, YOUR), g(3, INSTR)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        3.9,
+        &[w(OVERRIDE), g(2, ALL | THESE), g(3, INSTR)],
     ),
     rule(
         "injection.override",
         Override,
         4.5,
-        &[w(OVERRIDE), g(2, EVERYTHING | ALL), g(4, PRIOR | TOLD)],
+        &[
+            w(OVERRIDE),
+            g(1, EVERYTHING | ALL),
+            g(2, YOU | I),
+            g(4, TOLD | PRIOR),
+        ],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        3.5,
+        &[w(OVERRIDE), g(2, EVERYTHING), g(4, PRIOR | TOLD)],
+    ),
+    rule(
+        "injection.override",
+        Override,
+        3.0,
+        &[w(OVERRIDE), g(2, ALL), g(4, PRIOR)],
     ),
     rule(
         "injection.override",
@@ -678,7 +701,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     rule(
         "injection.conceal",
         Concealment,
-        4.5,
+        3.0,
         &[w(WITHOUT), g(3, USER), g(2, KNOWLEDGE)],
     ),
     rule(
@@ -731,6 +754,24 @@ pub(in crate::injection) const RULES: &[Rule] = &[
         "injection.address",
         Address,
         5.0,
+        &[w(IF), g(1, YOU), w(ARE), w(ARTICLE), g(1, AI | MODEL)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        5.0,
+        &[w(IF), g(1, YOU), w(ARE), g(2, LANGUAGE), w(MODEL)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        4.0,
+        &[w(IF), g(1, YOU), w(ARE), w(AI)],
+    ),
+    rule(
+        "injection.address",
+        Address,
+        2.0,
         &[w(IF), g(1, YOU), w(ARE), g(2, AI | LANGUAGE | MODEL)],
     ),
     rule(
@@ -1190,7 +1231,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     rule(
         "injection.jailbreak",
         Jailbreak,
-        3.0,
+        2.4,
         &[w(DISABLE), g(2, RESTRICT)],
     ),
     // Secrets, notes and tools of the agent.
@@ -1239,7 +1280,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     rule(
         "injection.exfiltrate",
         Exfiltration,
-        2.6,
+        2.0,
         &[
             w(SEND | TRANSLATE | GET | INCLUDE),
             g(2, CONVERSATION),
@@ -1503,7 +1544,7 @@ pub(in crate::injection) const RULES: &[Rule] = &[
     rule(
         "injection.reveal-prompt",
         Reveal,
-        3.0,
+        2.2,
         &[w(SENSITIVE), w(INSTR)],
     ),
     rule(
