@@ -189,6 +189,25 @@ fn the_whole_host_can_be_denied_and_parts_of_it_reopened() {
 }
 
 #[test]
+fn a_grant_of_what_does_not_exist_is_told() {
+    let context = Context::new();
+    let _listener = std::os::unix::net::UnixListener::bind(context.project().join("here")).unwrap();
+    context.file("file", "");
+    for (flag, here) in [("--write", "file"), ("--unix", "here")] {
+        let args = ["run", flag, here, "--", "true"];
+        let ran = context.stockade(args).ends_with(0);
+        assert!(!ran.stderr.contains("does not exist"), "{flag}: {ran:#?}");
+        let args = ["run", flag, "nowhere", "--", "true"];
+        let ran = context.stockade(args).ends_with(0);
+        let told = "nowhere` does not exist; the grant has no effect";
+        assert_eq!(ran.stderr.matches(told).count(), 1, "{flag}: {ran:#?}");
+        let args = ["run", "-q", flag, "nowhere", "--", "true"];
+        let ran = context.stockade(args).ends_with(0);
+        assert_eq!(ran.stderr, "", "{flag}");
+    }
+}
+
+#[test]
 fn a_grant_of_the_whole_host_is_refused() {
     let context = Context::new();
     let args = ["run", "--write", "/", "--", "touch", "ran"];

@@ -105,7 +105,7 @@ pub(crate) fn lower(
         )?,
         mediation: Some(plan::Mediation {
             rules: parts.rules,
-            unix_sockets: rules::sockets(profile, host),
+            unix_sockets: rules::sockets(profile, host, &mut warnings),
             private: parts.private,
             aliases: parts.aliases,
             abstract_sockets: parts.abstract_sockets,

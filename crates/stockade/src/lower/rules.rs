@@ -105,13 +105,20 @@ fn plantable(profile: &Profile, granted: &AbsPath, directory: &AbsPath) -> bool 
         .any(|root| root != granted && directory.is_within(root))
 }
 
-/// Sockets of the host that were granted, by their real paths.
-pub(super) fn sockets(profile: &Profile, host: &Host) -> Vec<AbsPath> {
+/// Sockets of the host that were granted, by their real paths. One that is missing may come: the
+/// mediator asks for the path when the command connects.
+pub(super) fn sockets(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -> Vec<AbsPath> {
     let sockets = profile.network.unix.iter();
     sockets
         .map(|socket| match host.find(&socket.value) {
             Found::Present { real, .. } => real,
-            Found::Missing | Found::Unreadable => socket.value.clone(),
+            Found::Missing | Found::Unreadable => {
+                let path = &socket.value;
+                warnings.push(format!(
+                    "`{path}` does not exist; the grant has no effect unless it is made while the command runs"
+                ));
+                path.clone()
+            }
         })
         .collect()
 }
