@@ -1,7 +1,7 @@
 //! Backends by name: what is refused, what is said, and that nothing runs bare.
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::process::Stdio;
 
@@ -233,6 +233,36 @@ fn gvisor_writes_behind_what_a_file_has() {
     file.write_all(b"after\n").unwrap();
     let written = fs::read_to_string(&log).unwrap();
     assert_eq!(written, "before\nout\nerr\nout\nafter\n");
+}
+
+#[test]
+fn gvisor_reads_a_file_from_where_it_is() {
+    let name = "gvisor_reads_a_file_from_where_it_is";
+    if !has(name, "backend:gvisor", &["runsc", "--version"]) {
+        return;
+    }
+    let context = Context::new();
+    // More than a pipe takes: what the command leaves must hold nobody up.
+    let rest = "rest\n".repeat(100_000);
+    let list = context.file("list", &format!("first\n{rest}"));
+    for (script, expected) in [
+        ("cat", rest.as_str()),
+        ("head -n 1", "rest\n"),
+        ("true", ""),
+    ] {
+        let mut file = File::open(&list).unwrap();
+        file.seek(SeekFrom::Start(6)).unwrap();
+        let mut command = context.command(["run", "-q", "--backend", "gvisor"]);
+        command.args(["--", "sh", "-c", script]);
+        command.stdin(file.try_clone().unwrap());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{script}: {output:?}");
+        let read = String::from_utf8_lossy(&output.stdout);
+        assert!(read == expected, "{script}: {} bytes", read.len());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{script}");
+        // The rest of the list is the caller's own.
+        assert_eq!(file.stream_position().unwrap(), 6, "{script}");
+    }
 }
 
 #[test]

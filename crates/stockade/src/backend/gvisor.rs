@@ -52,9 +52,14 @@ impl Gvisor {
 }
 
 /// Makes the bundle from what comes in, runs it, and tells whether the sandbox came to be. It
-/// outlives signals that `runsc` forwards. Output to a file goes through a pipe: gVisor begins at
-/// the start of the file, for each stream, and would write over what is there. Arguments: the
-/// bundle's directory, the numbers of the two descriptors, then `runsc` and its arguments.
+/// outlives signals that `runsc` forwards. Arguments: the bundle's directory, the numbers of the
+/// two descriptors, then `runsc` and its arguments.
+///
+/// gVisor begins at the start of a file, for each stream. Output to a file goes through a pipe, or
+/// it would write over what is there. So does input, unless the file is at its start, where it can
+/// be handed in itself. What fills that pipe opens the file anew: it reads ahead, and must not take
+/// from a caller that goes on reading what the command left. The config's descriptor keeps the
+/// input's place: a shell gives `/dev/null` to what it leaves running.
 const SCRIPT: &str = r#"
 trap : HUP INT QUIT TERM USR1 USR2
 bundle=$1 config=$2 status=$3
@@ -65,6 +70,22 @@ cat <&"$config" > "$bundle/config.json" || exit 125
 pass_on() {
     (trap '' HUP INT QUIT TERM USR1 USR2; exec cat "$1") &
 }
+eval "exec $config<&0"
+pass_in() {
+    (
+        trap '' HUP INT QUIT TERM USR1 USR2
+        exec > "$bundle/in" 2> /dev/null
+        if test -r "/proc/self/fd/$config"; then
+            exec tail -c "+$(($1 + 1))" "/proc/self/fd/$config"
+        fi
+        exec cat <&"$config"
+    ) &
+}
+if test -f /proc/self/fd/0 && read -r _ offset < "/proc/self/fdinfo/$config" &&
+    test "$offset" -gt 0; then
+    mkfifo "$bundle/in" && pass_in "$offset" && exec < "$bundle/in"
+fi
+eval "exec $config<&-"
 both=
 if test /proc/self/fd/1 -ef /proc/self/fd/2; then both=1; fi
 if test -f /proc/self/fd/2 && test -z "$both"; then
@@ -76,7 +97,7 @@ if test -f /proc/self/fd/1; then
 fi
 "$@"
 code=$?
-exec > /dev/null 2>&1
+exec < /dev/null > /dev/null 2>&1
 until wait; do :; done
 if test -s "$bundle/pid"; then echo built >&"$status"; fi
 exit $code
