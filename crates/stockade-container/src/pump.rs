@@ -172,6 +172,8 @@ impl Held for ContainerRun {
         let status = i32::try_from(code & 0xff).unwrap_or(0) << 8;
         Ok(Outcome {
             status: Some(status),
+            // The engine does not say.
+            cpu_limit: false,
             usage: self.usage.lock().map(|usage| *usage).unwrap_or_default(),
         })
     }

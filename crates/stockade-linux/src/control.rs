@@ -20,8 +20,8 @@ use crate::stage::{Failure, take};
 pub(crate) enum Report {
     /// The mediator refused something.
     Denied(Denial),
-    /// The command has ended with this wait status.
-    Exited(i32),
+    /// The command has ended with this wait status, and whether its CPU time was over.
+    Exited { status: i32, cpu_limit: bool },
     /// A step failed; nothing of the command has run.
     Failed(Failure),
     /// Sockets that the launcher answers on; it may take several messages to send all.
@@ -99,9 +99,10 @@ impl Report {
                 message.push(DENIED);
                 encode_denial(denial, &mut message);
             }
-            Self::Exited(status) => {
+            Self::Exited { status, cpu_limit } => {
                 message.push(EXITED);
                 message.extend(status.to_ne_bytes());
+                message.push(u8::from(*cpu_limit));
             }
             Self::Failed(failure) => {
                 message.push(FAILED);
@@ -168,7 +169,10 @@ impl Report {
         let (tag, mut rest) = message.split_first()?;
         Some(match *tag {
             DENIED => Self::Denied(decode_denial(rest)?),
-            EXITED => Self::Exited(i32::from_ne_bytes(take(&mut rest)?)),
+            EXITED => Self::Exited {
+                status: i32::from_ne_bytes(take(&mut rest)?),
+                cpu_limit: u8::from_ne_bytes(take(&mut rest)?) != 0,
+            },
             FAILED => Self::Failed(Failure::decode(rest)?),
             SOCKETS => Self::Sockets(fds),
             STARTED => Self::Started,

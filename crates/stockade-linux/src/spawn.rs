@@ -29,7 +29,8 @@ pub struct Running {
     /// Closing it is how the sandbox is ended: the helper watches the other end.
     life: Option<OwnedFd>,
     terminal: Option<OwnedFd>,
-    exited: Option<i32>,
+    /// The wait status, and whether the CPU time was over.
+    exited: Option<(i32, bool)>,
     used: Usage,
     denials: Vec<Denial>,
     stopped: bool,
@@ -44,6 +45,9 @@ pub struct Running {
 pub struct Outcome {
     /// The command's wait status (`wait(2)`); none if the sandbox was ended before the command.
     pub status: Option<i32>,
+    /// Whether the limit of CPU time ended the command itself; one of its children that it ended is
+    /// only the command's to tell.
+    pub cpu_limit: bool,
     /// What it used.
     pub usage: Usage,
 }
@@ -273,7 +277,8 @@ impl Running {
         while self.hear()? {}
         self.reap();
         Ok(Outcome {
-            status: self.exited,
+            status: self.exited.map(|(status, _)| status),
+            cpu_limit: self.exited.is_some_and(|(_, cpu_limit)| cpu_limit),
             usage: self.used,
         })
     }
@@ -285,7 +290,7 @@ impl Running {
     pub fn hear(&mut self) -> io::Result<bool> {
         match Report::receive(self.control.as_fd())? {
             Some(Report::Denied(denial)) => self.denials.push(denial),
-            Some(Report::Exited(status)) => self.exited = Some(status),
+            Some(Report::Exited { status, cpu_limit }) => self.exited = Some((status, cpu_limit)),
             Some(Report::Used {
                 user_micros,
                 system_micros,
@@ -357,7 +362,7 @@ impl Running {
                     return Err(failure.into());
                 }
                 Some(Report::Denied(denial)) => self.denials.push(denial),
-                Some(Report::Exited(_) | Report::Stopped | Report::Used { .. }) => {}
+                Some(Report::Exited { .. } | Report::Stopped | Report::Used { .. }) => {}
                 None => return Err(SpawnError::Lost),
             }
         }

@@ -115,6 +115,9 @@ pub struct UsageReport {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Ending {
+    /// It used more CPU time than was allowed. Told of the command itself, in the tiers `native`
+    /// and `landlock`; elsewhere, and of its children, it is a signal or a code like any other.
+    CpuLimit,
     /// The command ended with this code.
     Exited(i32),
     /// The sandbox was ended by its caller.

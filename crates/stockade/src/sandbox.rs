@@ -446,6 +446,7 @@ impl Child {
         let status = outcome.status.map(ExitStatus::from_raw);
         let ending = match (self.ended_by, status) {
             (Some(why), _) => why,
+            (None, _) if outcome.cpu_limit => Ending::CpuLimit,
             (None, Some(status)) => match (status.code(), status.signal()) {
                 (Some(code), _) => Ending::Exited(code),
                 (None, Some(signal)) => Ending::Signalled(signal),

@@ -110,6 +110,20 @@ print('spun')
 ",
             )
             .leak(prints("spun")),
+        allowed("R04b", "a command whose CPU time is over is told to be")
+            .flag(limit(Limit::Cpu("1s".into())))
+            .python(
+                r"
+import time
+while time.process_time() < 2.5: pass
+",
+            )
+            .control(stockade_test::case::Control::Absent(
+                "on the host nobody limits it",
+            ))
+            .boxed(stockade_test::exits(137))
+            .boxed(stockade_test::stderr_has("the CPU time is over"))
+            .cli_only("the library tells it in the report"),
         attack("R05", "more output than allowed")
             .flag(limit(Limit::Output("1M".into())))
             .sh("head -c 8M /dev/zero")

@@ -224,7 +224,7 @@ pub(super) fn supervise(
             }
             let events = reap(command.pid)?;
             let ended = events.iter().find_map(|event| match event {
-                Event::Ended(status) => Some(*status),
+                Event::Ended { status, cpu_limit } => Some((*status, *cpu_limit)),
                 Event::Stopped => None,
             });
             if told_to_end || ended.is_some() {
@@ -235,7 +235,9 @@ pub(super) fn supervise(
                     end_everybody()?;
                     mediator.judge_redirects();
                 }
-                return ended.map_or(Ok(()), |status| Report::Exited(status).send(control));
+                return ended.map_or(Ok(()), |(status, cpu_limit)| {
+                    Report::Exited { status, cpu_limit }.send(control)
+                });
             }
             if !events.is_empty() {
                 Report::Stopped.send(control)?;
@@ -261,7 +263,7 @@ fn end_everybody() -> io::Result<()> {
 
 /// What happened to the command.
 enum Event {
-    Ended(i32),
+    Ended { status: i32, cpu_limit: bool },
     Stopped,
 }
 
@@ -269,19 +271,26 @@ enum Event {
 fn reap(command: Pid) -> io::Result<Vec<Event>> {
     let mut events = Vec::new();
     loop {
-        match sys::process::wait(-1, false) {
-            Ok(Some(child)) if child.pid == command.as_raw_nonzero().get() => {
-                events.push(if child.is_stopped() {
-                    Event::Stopped
-                } else {
-                    Event::Ended(child.status)
-                });
-            }
-            Ok(Some(_)) => {}
+        let next = match sys::process::next_to_reap() {
+            Ok(Some(next)) => next,
             Ok(None) => return Ok(events),
             Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(events),
             Err(error) => return Err(error),
-        }
+        };
+        // Nobody knows it any more once it has been reaped.
+        let used = (next == command).then(|| sys::process::limited_cpu_time(next));
+        let child = sys::process::wait(next.as_raw_nonzero().get(), false)?;
+        let (Some(child), Some(used)) = (child, used) else {
+            continue;
+        };
+        events.push(if child.is_stopped() {
+            Event::Stopped
+        } else {
+            Event::Ended {
+                status: child.status,
+                cpu_limit: child.is_killed() && used.is_ok_and(limits::is_all_cpu_time),
+            }
+        });
     }
 }
 

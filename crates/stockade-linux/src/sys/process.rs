@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
+use std::time::Duration;
 
 use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
@@ -188,7 +189,6 @@ fn close_range(first: u32, last: u32) -> io::Result<()> {
 /// What a finished child used, with its wait status.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reaped {
-    pub(crate) pid: i32,
     pub(crate) status: i32,
     pub(crate) user_micros: u64,
     pub(crate) system_micros: u64,
@@ -216,7 +216,6 @@ pub(crate) fn wait(pid: i32, block: bool) -> io::Result<Option<Reaped>> {
             + u64::try_from(time.tv_usec).unwrap_or(0)
     };
     Ok(Some(Reaped {
-        pid: got,
         status,
         user_micros: micros(usage.ru_utime),
         system_micros: micros(usage.ru_stime),
@@ -224,10 +223,46 @@ pub(crate) fn wait(pid: i32, block: bool) -> io::Result<Option<Reaped>> {
     }))
 }
 
+/// `waitid(2)`: the child that has ended or stopped and that [`wait`] would collect next; none if
+/// there is no such now. It can still be asked about.
+pub(crate) fn next_to_reap() -> io::Result<Option<Pid>> {
+    // SAFETY: `siginfo_t` is plain data, for which all-zero is a valid value.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the out-pointer is valid for the duration of the call.
+    let result = unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, flags) };
+    checked(result.into())?;
+    // SAFETY: `waitid` fills this field, or leaves it 0 if there was nobody.
+    Ok(Pid::from_raw(unsafe { info.si_pid() }))
+}
+
+/// What the kernel compares with `RLIMIT_CPU`: user and system time of this process without its
+/// children, ended or not, as long as it was not reaped.
+///
+/// It is the clock `CPUCLOCK_PROF` (0) of the process (`include/linux/posix-timers_types.h`), as
+/// `check_process_timers` in `kernel/time/posix-cpu-timers.c` reads it: by ticks. The times of
+/// `getrusage(2)` are scaled to what the scheduler measured, and may be less when the limit has
+/// been reached; those of a reaped child have its own children in them.
+pub(crate) fn limited_cpu_time(pid: Pid) -> io::Result<Duration> {
+    let clock = !pid.as_raw_nonzero().get() << 3;
+    // SAFETY: `timespec` is plain integers, for which all-zero is a valid value.
+    let mut time: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: the out-pointer is valid for the duration of the call.
+    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    checked(result.into())?;
+    let part = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
+    Ok(Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec)))
+}
+
 impl Reaped {
     /// The child has not ended, a signal stopped it.
     pub(crate) fn is_stopped(&self) -> bool {
         libc::WIFSTOPPED(self.status)
+    }
+
+    /// `SIGKILL` ended it.
+    pub(crate) fn is_killed(&self) -> bool {
+        libc::WIFSIGNALED(self.status) && libc::WTERMSIG(self.status) == libc::SIGKILL
     }
 }
 

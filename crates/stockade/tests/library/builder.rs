@@ -27,6 +27,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("the_environment_can_be_another", other_environment),
     ("the_helper_in_the_workspace_stays_as_it_is", helper_stays),
     ("the_policy_holds", policy_holds),
+    ("the_cpu_time_ends_it", cpu_time),
     ("the_wall_time_ends_it", wall_time),
     ("waiting_by_descriptor", waiting_by_descriptor),
 ];
@@ -180,6 +181,31 @@ fn output_is_counted() {
         "{refused:?}"
     );
     assert!(!place.path().join("f").exists());
+}
+
+/// Known of the command itself: what its children used and were ended by is not taken for it.
+fn cpu_time() {
+    let place = dir();
+    let around = Surroundings::new(AbsPath::new(place.path()).unwrap());
+    let sources = Sources {
+        flags: Flags {
+            limit: vec!["cpu=1s".parse().unwrap()],
+            ..Flags::default()
+        },
+        ..Sources::new(around)
+    };
+    let profile = stockade::Files::load(&sources).unwrap();
+    let sandbox = Sandbox::new(profile, own_path());
+    let run = |script| shell(&sandbox, script).output().unwrap().finished;
+    let over = run("while :; do :; done");
+    assert_eq!(over.report.ending, Ending::CpuLimit);
+    assert_eq!(over.status_code(), 137);
+    let killed = run("(while :; do :; done); kill -KILL $$");
+    assert!(killed.report.usage.cpu_micros > 900_000, "{killed:?}");
+    assert_eq!(killed.report.ending, Ending::Signalled(9));
+    assert_eq!(run("kill -KILL $$").report.ending, Ending::Signalled(9));
+    let told = run("(while :; do :; done); exit $?");
+    assert_eq!(told.report.ending, Ending::Exited(137));
 }
 
 fn wall_time() {

@@ -184,6 +184,7 @@ fn tell(args: &RunArgs, finished: &Finished) {
         return;
     }
     match finished.report.ending {
+        Ending::CpuLimit => output::warn("the CPU time is over; the command was ended", format),
         Ending::TimedOut => output::warn("the wall time is over; everything was ended", format),
         Ending::OutputLimit => output::warn("too much output; everything was ended", format),
         _ => {}
