@@ -250,6 +250,9 @@ pub struct Mediation {
     pub hide_processes: bool,
     /// Where a proxy of the launcher answers, if it does.
     pub inet: Option<Inet>,
+    /// Whether the sandbox's network has nothing but its loopback: whoever tries to reach more is
+    /// recorded, so that somebody can be told why it failed.
+    pub cut_off: bool,
     /// Files that are git's configuration: protected, but judged by key when git replaces them.
     pub git_configs: Vec<PathGlob>,
 }

@@ -277,16 +277,24 @@ impl DenialRecord {
         let place: SocketAddr = denial.path.to_str()?.parse().ok()?;
         let name = network.names.get(&place.ip());
         let host = name.cloned().unwrap_or_else(|| place.ip().to_string());
-        let rules = &plan.network.as_ref()?.rules;
-        let decision = decide_network(rules, &host, place.port());
+        let (rule, grant) = match &plan.network {
+            Some(order) => {
+                let decision = decide_network(&order.rules, &host, place.port());
+                let rule = decision.rule.unwrap_or_else(|| decision.reason.to_string());
+                (rule, decision.grant.unwrap_or_default())
+            }
+            // Whoever asks a resolver wants a host whose name is not known here.
+            None if place.port() == DNS => (NETWORK_OFF.to_owned(), "--allow HOST".to_owned()),
+            None => (NETWORK_OFF.to_owned(), format!("--allow {place}")),
+        };
         Some(Self {
             operation: denial.operation,
             path: format!("{host}:{}", place.port()).into(),
             host: Some(host),
             port: Some(place.port()),
-            rule: decision.rule.unwrap_or_else(|| decision.reason.to_string()),
+            rule,
             origin: None,
-            grant: decision.grant.unwrap_or_default(),
+            grant,
             errno: denial.errno,
             pid: denial.pid,
             argv0: denial.program.clone(),
@@ -314,6 +322,11 @@ impl DenialRecord {
         }
     }
 }
+
+const DNS: u16 = 53;
+
+/// What stands for a rule where there is no network.
+const NETWORK_OFF: &str = "the network is off";
 
 /// What stands for a rule where none speaks about the path.
 const NOTHING_GRANTS_IT: &str = "no rule grants it";

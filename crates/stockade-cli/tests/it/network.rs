@@ -303,3 +303,31 @@ fn a_wide_list_must_be_asked_for_and_an_upstream_needs_a_list() {
     let ran = context.stockade(["run", "--net", "open", "--danger-allow", "*", "--", "true"]);
     ran.ends_with(2);
 }
+
+/// A client says "could not connect" or "no such host"; Stockade says why.
+#[test]
+fn who_tries_to_leave_a_network_that_is_off_is_told() {
+    let context = Context::new();
+    let script = "import socket
+for kind, place in [(socket.SOCK_STREAM, ('192.0.2.1', 443)), (socket.SOCK_DGRAM, ('192.0.2.53', 53))]:
+    try: socket.socket(socket.AF_INET, kind).connect(place)
+    except OSError as error: print(error.strerror)
+server = socket.create_server(('127.0.0.1', 0)); socket.create_connection(server.getsockname())
+print('loopback'); raise SystemExit(3)";
+    let args = ["run", "--report", "r.json", "--", "python3", "-c", script];
+    let ran = context.stockade(args).ends_with(3);
+    let unreachable = "Network is unreachable\n";
+    assert_eq!(ran.stdout, format!("{unreachable}{unreachable}loopback\n"));
+    for told in [
+        "reach `192.0.2.1:443`: the network is off; would pass with: --allow 192.0.2.1:443",
+        "reach `192.0.2.53:53`: the network is off; would pass with: --allow HOST",
+    ] {
+        assert!(ran.stderr.contains(told), "{ran:#?}");
+    }
+    let report = std::fs::read_to_string(context.project().join("r.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let denials = report["denials"].as_array().unwrap();
+    assert_eq!(denials.len(), 2, "{report:#}");
+    assert_eq!(denials[0]["operation"], "reach");
+    assert_eq!(denials[0]["port"], 443);
+}

@@ -3,6 +3,7 @@
 //! Without this, a client that dials an address nobody allowed would be connected to the proxy and
 //! cut off at once; with it, its `connect(2)` fails, as it would with a firewall, and there is a
 //! record of what it wanted. Nothing depends on it for safety: there is no way out but the proxy.
+//! Where there is no network at all the kernel refuses, and here is only the record.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -15,6 +16,15 @@ use super::caller::Caller;
 use crate::plan::Inet;
 
 impl Mediator<'_> {
+    /// Records who tried to leave a network that leads nowhere. Its error is the kernel's own.
+    pub(super) fn note_unreachable(&mut self, caller: &Caller, address: &[u8]) {
+        if self.plan.cut_off
+            && let Some(place) = inet_address(address)
+        {
+            self.records.deny_reach(caller, place, Errno::NETUNREACH);
+        }
+    }
+
     /// The address that a refusal would be about; an error if it is refused now.
     pub(super) fn judge_inet(
         &mut self,
@@ -36,7 +46,7 @@ impl Mediator<'_> {
             return Ok(None);
         }
         if inet.ports.contains(&place.port()) && !contains(inet, place.ip()) {
-            return Err(self.records.deny_reach(caller, place));
+            return Err(self.records.deny_reach(caller, place, Errno::CONNREFUSED));
         }
         Ok(Some(place))
     }

@@ -146,10 +146,10 @@ impl<'a> Records<'a> {
     }
 
     /// Records that a host was not reached and gives the error for it.
-    pub(super) fn deny_reach(&mut self, caller: &Caller, place: SocketAddr) -> Errno {
+    pub(super) fn deny_reach(&mut self, caller: &Caller, place: SocketAddr, errno: Errno) -> Errno {
         let pid = caller.thread.as_raw_nonzero().get();
         let path = PathBuf::from(place.to_string());
-        let who = (Errno::CONNREFUSED, pid);
+        let who = (errno, pid);
         self.record(Operation::Reach, &path, None, who, || program(caller))
     }
 

@@ -108,7 +108,10 @@ impl Mediator<'_> {
             && is_refused(&socket, result)
         {
             // Nobody inside listens there, and the policy has nothing there either.
-            self.records.deny_reach(caller, place);
+            self.records.deny_reach(caller, place, Errno::CONNREFUSED);
+        }
+        if result == Err(Errno::NETUNREACH) {
+            self.note_unreachable(caller, address);
         }
         if blocking && result == Err(Errno::INPROGRESS) {
             self.connecting.push(Connecting {

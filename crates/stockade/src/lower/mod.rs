@@ -111,6 +111,7 @@ pub(crate) fn lower(
             abstract_sockets: parts.abstract_sockets,
             hide_processes: parts.hide_processes,
             inet: network.inet,
+            cut_off: network.own && network.order.is_none(),
             git_configs: rules::git_configs(profile),
         }),
         nested_namespaces: profile.danger_nested_namespaces.value,
