@@ -7,10 +7,33 @@ use rustix::process::{Resource as Kernel, Rlimit as Pair, setrlimit};
 
 use crate::plan::{Resource, Rlimit};
 
-/// Whether so much CPU time is all that this process and those it starts may use each. The kernel
-/// sends `SIGKILL` then: soft and hard limit are one (`getrlimit(2)`).
-pub(crate) fn is_all_cpu_time(used: Duration) -> bool {
-    let limit = rustix::process::getrlimit(Kernel::Cpu).maximum;
+/// Sets the limits that pid 1 may have as well: whatever it passes on it keeps itself to.
+pub(crate) fn apply_to_all(limits: &[Rlimit]) -> io::Result<()> {
+    let mut shared = limits.iter().filter(|limit| !is_of_command(limit));
+    shared.try_for_each(|limit| apply(*limit))
+}
+
+/// Sets those that are the command's alone.
+pub(crate) fn apply_to_command(limits: &[Rlimit]) -> io::Result<()> {
+    let mut own = limits.iter().filter(|limit| is_of_command(limit));
+    own.try_for_each(|limit| apply(*limit))
+}
+
+/// The mediator works on behalf of everybody inside: its time is not one process's, and a sandbox
+/// whose pid 1 runs out of it would end as a whole.
+fn is_of_command(limit: &Rlimit) -> bool {
+    limit.resource == Resource::Cpu
+}
+
+/// Whether so much CPU time is all that the command may use. The kernel sends `SIGKILL` then: soft
+/// and hard limit are one (`getrlimit(2)`).
+pub(crate) fn is_all_cpu_time(limits: &[Rlimit], used: Duration) -> bool {
+    let stated = limits
+        .iter()
+        .filter(|limit| limit.resource == Resource::Cpu)
+        .map(|limit| limit.value);
+    let inherited = rustix::process::getrlimit(Kernel::Cpu).maximum;
+    let limit = stated.chain(inherited).min();
     limit.is_some_and(|seconds| used >= Duration::from_secs(seconds))
 }
 
@@ -18,7 +41,7 @@ pub(crate) fn is_all_cpu_time(used: Duration) -> bool {
 ///
 /// A value above the hard limit that the launcher itself has is lowered to it: the stricter of
 /// the two holds.
-pub(crate) fn apply(limit: Rlimit) -> io::Result<()> {
+fn apply(limit: Rlimit) -> io::Result<()> {
     let kernel = match limit.resource {
         Resource::Core => Kernel::Core,
         Resource::Cpu => Kernel::Cpu,

@@ -12,7 +12,7 @@ use crate::control::Report;
 use crate::plan::{LinuxPlan, Text};
 use crate::seccomp::{InstallFlags, Program, install};
 use crate::stage::{At, Failure, Stage};
-use crate::{landlock, search, sys};
+use crate::{landlock, limits, search, sys};
 
 /// Turns the calling process into the command; returns only what went wrong. The filter's
 /// listener is left behind for pid 1.
@@ -23,6 +23,7 @@ pub(super) fn run(
     listener: &mut Option<OwnedFd>,
 ) -> Failure {
     let ready = prepare(terminal)
+        .and_then(|()| limits::apply_to_command(&plan.rlimits).at(Stage::Rlimit))
         .and_then(|()| set_apart(plan))
         .and_then(|()| install_filter(plan, filter, listener));
     match ready {

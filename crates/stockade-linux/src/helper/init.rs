@@ -14,7 +14,7 @@ use crate::control::{Report, Request};
 use crate::mediator::Mediator;
 use crate::namespaces::{self, Ids};
 use crate::network::Connector;
-use crate::plan::LinuxPlan;
+use crate::plan::{LinuxPlan, Rlimit};
 use crate::seccomp::compile;
 use crate::stage::{At, Failure, Stage};
 use crate::sys::network_namespace::NewNetwork;
@@ -70,9 +70,7 @@ fn start(
 
 /// What needs no namespace: from the limits to the command itself.
 pub(super) fn confine(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Running, Failure> {
-    for limit in &plan.rlimits {
-        limits::apply(*limit).at(Stage::Rlimit)?;
-    }
+    limits::apply_to_all(&plan.rlimits).at(Stage::Rlimit)?;
     rustix::process::chdir(plan.command.cwd.as_path())
         .at_path(Stage::WorkingDirectory, plan.command.cwd.as_path())?;
     let terminal = if plan.terminal {
@@ -222,7 +220,7 @@ pub(super) fn supervise(
             while let Some(signal) = sys::signal::next(signals.as_fd())? {
                 told_to_end |= signal == libc::SIGTERM;
             }
-            let events = reap(command.pid)?;
+            let events = reap(command.pid, &plan.rlimits)?;
             let ended = events.iter().find_map(|event| match event {
                 Event::Ended { status, cpu_limit } => Some((*status, *cpu_limit)),
                 Event::Stopped => None,
@@ -268,7 +266,7 @@ enum Event {
 }
 
 /// Collects every child that ended or stopped; what happened to the command among them.
-fn reap(command: Pid) -> io::Result<Vec<Event>> {
+fn reap(command: Pid, rlimits: &[Rlimit]) -> io::Result<Vec<Event>> {
     let mut events = Vec::new();
     loop {
         let next = match sys::process::next_to_reap() {
@@ -288,7 +286,8 @@ fn reap(command: Pid) -> io::Result<Vec<Event>> {
         } else {
             Event::Ended {
                 status: child.status,
-                cpu_limit: child.is_killed() && used.is_ok_and(limits::is_all_cpu_time),
+                cpu_limit: child.is_killed()
+                    && used.is_ok_and(|used| limits::is_all_cpu_time(rlimits, used)),
             }
         });
     }
