@@ -216,6 +216,21 @@ fn a_grant_of_the_whole_host_is_refused() {
     assert!(!context.project().join("ran").exists());
 }
 
+/// The mediator works for everybody inside: a run must not end because its time is over.
+#[test]
+fn the_commands_cpu_time_is_not_the_mediators() {
+    let context = Context::new();
+    let files = ["/proc/self/limits", "/proc/1/limits"];
+    let args = ["run", "--limit", "cpu=7s", "--", "grep", "-h", "cpu time"];
+    let ran = context.stockade(args.into_iter().chain(files)).ends_with(0);
+    let soft = ran
+        .stdout
+        .lines()
+        .map(|line| line.split_whitespace().nth(3));
+    let soft: Vec<_> = soft.collect();
+    assert_eq!(soft, [Some("7"), Some("unlimited")], "{ran:#?}");
+}
+
 #[test]
 fn a_sandbox_in_a_sandbox_is_a_clear_error() {
     let context = Context::new();
