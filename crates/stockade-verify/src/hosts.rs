@@ -46,10 +46,24 @@ pub(crate) fn suspicion(text: &str) -> Option<&'static str> {
     if matches!(host.rsplit('.').next(), Some("onion" | "i2p")) {
         return Some("a hidden service");
     }
+    if carries_data(&host) {
+        return Some("a name that carries encoded data");
+    }
     if is_url(text) && is_public_address(&host) {
         return Some("a bare address instead of a name");
     }
     None
+}
+
+/// `c2VjcmV0.example.com` with its padding: names have no `=`, base64 does.
+fn carries_data(host: &str) -> bool {
+    let label = host.split('.').next().unwrap_or_default();
+    let data = label.trim_end_matches('=');
+    host.contains('.')
+        && data.len() >= 6
+        && data.len() < label.len()
+        && label.len().is_multiple_of(4)
+        && data.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
 /// A reason to distrust a text that is a URL or host name: it is a collector's. Shorteners, paste
@@ -182,6 +196,8 @@ mod tests {
         assert!(suspicion("https://discord.com/channels").is_none());
         assert!(suspicion("http://8.8.4.4/x").is_some());
         assert!(suspicion("http://192.168.1.1/x").is_none());
+        assert!(suspicion("c2VjcmV0cw==.example.org").is_some());
+        assert!(suspicion("key=.example.org").is_none());
         assert!(suspicion("https://notoastify.com/").is_none());
         assert!(suspicion("https://github.com/a/b").is_none());
     }

@@ -110,7 +110,31 @@ impl Judge<'_> {
             let reason = format!("pipes decoded text into `{name}`");
             self.add(Rule::CodeHidden, command.span, reason);
         }
-        decoded
+        decoded || self.runs_variable(name, command, &upstream)
+    }
+
+    /// `echo $x | sh`: what runs stands elsewhere.
+    fn runs_variable(&mut self, name: &str, command: &Command, upstream: &[CommandId]) -> bool {
+        let [only] = upstream else {
+            return false;
+        };
+        let from = &self.script.commands[*only];
+        let prints = matches!(from.name(), Some("echo" | "printf"));
+        let last = from.args().last().map(|word| word.span);
+        let written = last.and_then(|span| self.source.get(span.start..span.end));
+        let whole = written.is_some_and(|written| {
+            let name = written.trim_matches('"').strip_prefix('$');
+            let name = name.map(|name| name.trim_matches(['{', '}']));
+            name.is_some_and(|name| {
+                !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            })
+        });
+        if is_shell(name) && prints && whole && self.is_brief() {
+            let reason = format!("pipes a variable's text into `{name}`");
+            self.add(Rule::CodeHidden, command.span, reason);
+            return true;
+        }
+        false
     }
 
     /// `bash -c "$(curl …)"`, `. <(curl …)`, `eval "$(base64 -d …)"`.
@@ -212,7 +236,7 @@ impl Judge<'_> {
             .iter()
             .any(|written| written.path.ends_with(file));
         if temporary && file == program && !known && self.made_executable.contains(file) {
-            let reason = format!("runs {file}, which it made executable itself");
+            let reason = format!("runs {file}, which it put there itself");
             self.add(Rule::DownloadRun, command.span, reason);
         }
     }

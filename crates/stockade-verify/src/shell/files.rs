@@ -2,6 +2,7 @@
 
 use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, Word};
 
+use super::staging::is_temporary;
 use super::{Judge, has, operands, value_of};
 use crate::files::{Deletion, Files, Speaker, Writing};
 use crate::paths::{Kind, Place, Root};
@@ -75,6 +76,9 @@ impl Judge<'_> {
                 let reason = format!("writes {text}: what every Python program loads");
                 self.add(Rule::PersistencePreload, redirect.span, reason);
             }
+            if redirect.op.writes() && prints {
+                self.starts_later(command, text);
+            }
             if redirect.op.writes() {
                 self.fills_disk(command, text, redirect.span);
             }
@@ -85,11 +89,26 @@ impl Judge<'_> {
                 RedirectOp::Read => {
                     self.read_at(text, redirect.span);
                 }
+                RedirectOp::Append if completes(command) && self.place(text).is(Kind::ShellRc) => {
+                    let reason = format!("writes {text}: completion for a shell");
+                    self.warn(Rule::PersistenceShellRc, redirect.span, reason);
+                }
                 RedirectOp::Append | RedirectOp::AppendBoth => {
                     self.write_at(text, Writing::Append, redirect.span);
                 }
                 op if op.writes() => self.write_at(text, Writing::Replace, redirect.span),
                 _ => {}
+            }
+        }
+    }
+
+    /// What is printed into a file that runs on its own is judged as the commands it is.
+    fn starts_later(&mut self, command: &Command, target: &str) {
+        let persists = |kind: &Kind| kind.persists().is_some();
+        if self.place(target).kinds().iter().any(persists) {
+            for word in command.args().iter().filter(|word| word.text.contains(' ')) {
+                self.analysis
+                    .command_text(&word.text, command.span, self.findings);
             }
         }
     }
@@ -112,7 +131,10 @@ impl Judge<'_> {
         let args = command.args();
         let span = command.span;
         match name {
-            "rm" | "unlink" | "rmdir" | "srm" | "del" | "erase" => self.remove(name, command),
+            "rm" | "unlink" | "rmdir" | "srm" | "del" | "erase" => {
+                self.remove(name, command);
+                self.remove_unseen(id, command);
+            }
             "shred" | "wipe" | "scrub" => self.shred(command),
             "find" | "gfind" => self.find(id, command),
             "ls" if self.piped_to_removal(id, command) => {
@@ -134,6 +156,15 @@ impl Judge<'_> {
                 };
                 for word in operands(args) {
                     self.write_at(&word.text, how, span);
+                }
+                let all = |word: &Word| word.text.starts_with('*') && !word.holes.is_empty();
+                let empties = value_of(args, 's', &["size"]) == Some("0");
+                if name == "truncate"
+                    && empties
+                    && let Some(word) = operands(args).find(|word| all(word))
+                {
+                    let reason = format!("empties all files {}", word.text);
+                    self.add(Rule::DestroyFiles, span, reason);
                 }
             }
             "dd" => self.dd(command),
@@ -210,6 +241,28 @@ impl Judge<'_> {
                 self.add(Rule::FileDelete, command.span, reason);
             }
             self.delete_at(&word.text, how, command.span);
+        }
+    }
+
+    /// Trees deleted with all rights, or those that a file lists.
+    fn remove_unseen(&mut self, id: CommandId, command: &Command) {
+        if !has(command.args(), "rR", &["recursive"]) || !self.is_brief() {
+            return;
+        }
+        let mut reason = None;
+        for wrapper in self.script.ancestors(id) {
+            match wrapper.name() {
+                Some("sudo" | "doas") if has(command.args(), "f", &["force"]) => {
+                    reason = Some("deletes a tree with all rights, without a question");
+                }
+                Some("xargs") if has(wrapper.args(), "a", &["arg-file"]) => {
+                    reason = Some("deletes the trees that a file lists");
+                }
+                _ => {}
+            }
+        }
+        if let Some(reason) = reason {
+            self.add(Rule::FileDelete, command.span, reason);
         }
     }
 
@@ -315,6 +368,9 @@ impl Judge<'_> {
         let remote = target.contains(':') && !target.starts_with('/');
         if !remote {
             self.copy_target(target, &sources, span);
+        }
+        if is_temporary(target) && self.is_brief() {
+            self.made_executable.insert(target.to_owned());
         }
         for word in &sources {
             let place = self.place(&word.text);
@@ -460,4 +516,14 @@ impl Judge<'_> {
             self.warn(Rule::DestroyDisk, command.span, reason);
         }
     }
+}
+
+/// `gh completion -s bash >> ~/.bashrc`, as manuals tell people to.
+fn completes(command: &Command) -> bool {
+    let first = command.args().first().map(|word| word.text.as_str());
+    let prints = matches!(
+        command.name(),
+        Some("echo" | "printf" | "cat" | "curl" | "wget")
+    );
+    !prints && matches!(first, Some("completion" | "completions"))
 }

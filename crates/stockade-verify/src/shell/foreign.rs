@@ -174,6 +174,11 @@ impl Judge<'_> {
             self.findings
                 .add(Rule::ForkBomb, self.span, "forks without end");
         }
+        let all = ["glob \"*\"", "glob '*'", "glob(\"*\")", "glob('*')", "<*>"];
+        if calls.deletes && all.iter().any(|mark| lower.contains(mark)) {
+            let reason = "deletes everything in the working directory";
+            self.findings.add(Rule::DestroyFiles, self.span, reason);
+        }
         if calls.decodes && (calls.evaluates || calls.runs) {
             self.findings
                 .add(Rule::CodeHidden, self.span, "runs decoded text");

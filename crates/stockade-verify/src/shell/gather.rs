@@ -13,6 +13,7 @@ const SECRET_NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"];
 /// Directories outside of homes that hold what others keep there.
 const KEPT: &[&str] = &[
     "/etc",
+    "/home",
     "/var/lib",
     "/var/log",
     "/var/www",

@@ -2,7 +2,7 @@
 
 use stockade_shell::{Command, Word};
 
-use super::{Judge, has};
+use super::{Judge, has, operands};
 use crate::hosts;
 use crate::rule::Rule;
 
@@ -100,6 +100,9 @@ impl Judge<'_> {
         let paths = dashes.map_or(rest, |at| &rest[at + 1..]);
         if paths.iter().any(everything) {
             let reason = "throws away all changes in the working tree";
+            self.add(Rule::DestroyHistory, span, reason);
+        } else if dashes.is_none() && operands(rest).count() > 1 {
+            let reason = "replaces files by those of another commit, with what was changed in them";
             self.add(Rule::DestroyHistory, span, reason);
         } else if dashes.is_some() && !paths.is_empty() {
             let reason = "throws away changes to the named files";

@@ -14,6 +14,7 @@ mod obfuscation;
 mod programs;
 mod search;
 mod spawn;
+mod staging;
 mod system;
 mod upload;
 
@@ -143,6 +144,7 @@ impl Judge<'_> {
             return;
         };
         let name = name.as_str();
+        self.misnamed_assignment(name, command);
         self.blocked(name, command);
         if asks_for_help(command) {
             return;
@@ -154,6 +156,7 @@ impl Judge<'_> {
             _ => {}
         }
         self.file_command(id, name, command);
+        self.collects(name, command);
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);

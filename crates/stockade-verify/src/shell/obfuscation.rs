@@ -155,6 +155,22 @@ impl Judge<'_> {
         self.spelling_of_pattern(id, command);
     }
 
+    /// `1A=2 command`: not an assignment to every shell, but the command is meant.
+    pub(super) fn misnamed_assignment(&mut self, name: &str, command: &Command) {
+        let Some((key, _)) = name.split_once('=') else {
+            return;
+        };
+        let named = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+        if key.is_empty() || !key.bytes().all(named) || command.words.len() < 2 {
+            return;
+        }
+        let start = command.words[1].span.start;
+        if let Some(rest) = self.source.get(start..command.span.end) {
+            self.analysis
+                .command_text(rest, command.span, self.findings);
+        }
+    }
+
     fn spelling_of_pattern(&mut self, _id: CommandId, command: &Command) {
         let word = &command.words[0];
         let globs = word

@@ -87,6 +87,7 @@ impl Judge<'_> {
             self.find_deletes(command, &starts);
         }
         self.sends_found(id, command, &starts);
+        self.renames_found(id, command, &starts);
         self.survey(command, &starts);
     }
 
@@ -110,6 +111,23 @@ impl Judge<'_> {
         if theirs && inner.any(|inner| inner.parent == Some(id) && sends(inner)) {
             let reason = "sends every file that it finds";
             self.add(Rule::Exfiltration, command.span, reason);
+        }
+    }
+
+    /// `find ~ -exec mv {} {}.locked \;`
+    fn renames_found(&mut self, id: CommandId, command: &Command, starts: &[&Word]) {
+        let theirs = starts
+            .iter()
+            .any(|start| is_others(&self.place(&start.text)));
+        let named = command.args().iter().any(|word| word.text.contains("name"));
+        let renames = |inner: &Command| {
+            let target = inner.args().last().map_or("", |word| word.text.as_str());
+            inner.name() == Some("mv") && target.starts_with("{}.")
+        };
+        let mut inner = self.script.commands.iter().skip(id + 1).take(8);
+        if theirs && !named && inner.any(|inner| inner.parent == Some(id) && renames(inner)) {
+            let reason = "renames every file, as one does who holds them for ransom";
+            self.add(Rule::DestroyFiles, command.span, reason);
         }
     }
 
@@ -144,7 +162,11 @@ impl Judge<'_> {
         for start in starts {
             let place = self.place(&start.text);
             let wide = place.is(Kind::System) || place.is_home();
-            if filtered && wide && place.path != "/var/log" {
+            let shared = matches!(place.path.as_str(), "/tmp" | "/var/tmp" | "/dev/shm");
+            if !filtered && shared {
+                let reason = format!("deletes everyone's files in {}", place.path);
+                self.add(Rule::DestroyFiles, command.span, reason);
+            } else if filtered && wide && place.path != "/var/log" {
                 let reason = format!("deletes files all over {}", start.text);
                 let named = |word: &Word| {
                     let text = word.text.as_str();

@@ -20,7 +20,10 @@ impl Judge<'_> {
                     self.add(Rule::PersistenceCron, span, "installs a job table");
                 }
             }
-            "kill" | "killall" | "killall5" | "pkill" | "skill" => self.kill(name, command),
+            "kill" | "killall" | "killall5" | "pkill" | "skill" => {
+                self.kill(name, command);
+                self.springs_trap(id, command);
+            }
             "touch" => self.touch(command),
             "date" if operands(args).any(|word| is_time(&word.text)) => {
                 self.add(Rule::TraceRemoval, span, "changes the machine's clock");

@@ -37,7 +37,10 @@ impl Judge<'_> {
             .filter(|redirect| redirect.op == RedirectOp::Read);
         if let Some(redirect) = inputs.next() {
             let place = self.place(&redirect.target.text);
-            if !place.is(Kind::Sink) && (is_telling(&place) || place.path.starts_with('/')) {
+            let bare = |word: &Word| hosts::is_public_address(&word.text);
+            let strange = command.args().iter().any(bare);
+            let sent = is_telling(&place) || place.path.starts_with('/') || strange;
+            if !place.is(Kind::Sink) && sent {
                 let reason = format!("sends {} through `{name}`", place.path);
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
@@ -178,7 +181,14 @@ impl Judge<'_> {
     pub(super) fn transfer(&mut self, id: CommandId, name: &str, command: &Command) {
         let args = command.args();
         if name == "ssh" {
-            self.sends_file(id, name, command);
+            let runs_it = args.last().is_some_and(|word| {
+                let mut words = word.text.split(' ');
+                let shell = words.next().is_some_and(stockade_shell::is_shell);
+                shell && words.all(|word| matches!(word, "-s" | "-" | "--" | "-x" | "-e"))
+            });
+            if !runs_it {
+                self.sends_file(id, name, command);
+            }
             let proxy = value_of(args, 'o', &[]).map(str::to_ascii_lowercase);
             if proxy
                 .is_some_and(|option| option.starts_with("proxycommand") && option.contains("sh"))
@@ -225,7 +235,10 @@ impl Judge<'_> {
                 return self.add(Rule::NetworkHost, command.span, reason);
             }
         }
-        if !matches!(name, "rsync" | "rclone") {
+        if self.sends_to_address(name, command) {
+            return;
+        }
+        if !self.staged_transfer(name, command) && !matches!(name, "rsync" | "rclone") {
             let reason = format!("`{name}` opens a network connection");
             self.warn(Rule::NetworkAccess, command.span, reason);
         }
