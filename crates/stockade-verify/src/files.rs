@@ -84,6 +84,7 @@ impl Files<'_> {
                 Kind::Credential | Kind::Account | Kind::Kernel | Kind::Base
             ) || !administers && kind.persists().is_some()
         });
+        let beyond = how == Deletion::ForcedTree || precious || self.speaker == Speaker::Program;
         match place.root {
             Root::Inside if tree && place.path.is_empty() => {
                 findings.warn(
@@ -92,9 +93,7 @@ impl Files<'_> {
                     "deletes everything in the working directory",
                 );
             }
-            Root::Absolute
-                if how == Deletion::ForcedTree || precious || self.speaker == Speaker::Program =>
-            {
+            Root::Absolute if beyond && !is_cache(&place.path) => {
                 findings.add(
                     Rule::FileDelete,
                     span,
@@ -124,6 +123,10 @@ impl Files<'_> {
                     span,
                     format!("deletes {shown}, which climbs out of a directory"),
                 );
+            }
+            Root::Above if tree && place.path.split('/').all(|part| part == "..") => {
+                let reason = format!("deletes {shown}, the directories around the working one");
+                findings.add(Rule::DestroyFiles, span, reason);
             }
             Root::Above if tree => {
                 let reason = format!("deletes {shown}, above the working directory");
@@ -239,6 +242,12 @@ impl Files<'_> {
         }
         false
     }
+}
+
+/// What package managers fetch again, and images do without.
+pub(crate) fn is_cache(path: &str) -> bool {
+    let caches = ["/var/lib/apt/lists", "/var/cache/"];
+    caches.iter().any(|cache| path.starts_with(cache))
 }
 
 /// `id_rsa.pub` and the like are made to be given away.

@@ -273,7 +273,7 @@ fn absolute(joined: &str) -> (Root, String) {
                 .join("/");
             (Root::Home, format!("~/{rest}"))
         }
-        (Some("home" | "Users"), Some(user), rest) if user != "*" => {
+        (Some("home" | "Users"), Some(user), rest) if user != "*" || rest.is_some() => {
             (Root::Home, format!("~/{}", rest.unwrap_or_default()))
         }
         _ => (Root::Absolute, format!("/{joined}")),

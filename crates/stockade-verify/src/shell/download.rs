@@ -129,7 +129,14 @@ impl Judge<'_> {
                 !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
             })
         });
-        if is_shell(name) && prints && whole && self.is_brief() {
+        let escaped = written.is_some_and(is_escaped);
+        if is_shell(name) && prints && escaped {
+            let reason = format!("pipes text written in numbers into `{name}`");
+            self.add(Rule::CodeHidden, command.span, reason);
+            return true;
+        }
+        let runs = is_shell(name) && !has(command.args(), "n", &[]);
+        if runs && prints && whole && self.is_brief() {
             let reason = format!("pipes a variable's text into `{name}`");
             self.add(Rule::CodeHidden, command.span, reason);
             return true;
@@ -277,6 +284,13 @@ fn decodes(command: &Command) -> bool {
     match command.name().unwrap_or_default() {
         "base64" | "base32" | "gbase64" | "basenc" => has(args, "dD", &["decode"]),
         "xxd" => has(args, "r", &["revert"]),
+        "tr" => {
+            let turned = |word: &stockade_shell::Word| {
+                let lower = word.text.to_ascii_lowercase();
+                lower.contains("n-za-m") || lower.contains("nopqrstuvwxyzabc")
+            };
+            args.iter().any(turned)
+        }
         "openssl" => args.iter().any(|word| word.text == "-d"),
         "gpg" | "gpg2" => has(args, "d", &["decrypt"]),
         "rev" | "b64decode" | "uudecode" | "zcat" | "bzcat" | "xzcat" | "zstdcat" => true,
@@ -284,4 +298,14 @@ fn decodes(command: &Command) -> bool {
         "gunzip" | "bunzip2" | "unxz" | "unzip" => has(args, "cp", &["stdout"]),
         _ => false,
     }
+}
+
+/// Letters written as numbers: `\\x69\\x64`, `\\151\\144`.
+pub(super) fn is_escaped(written: &str) -> bool {
+    let numbers = written.split('\\').skip(1).filter(|part| {
+        let digits = part.strip_prefix('x').unwrap_or(part);
+        let hex = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
+        hex >= 2
+    });
+    numbers.count() >= 2
 }

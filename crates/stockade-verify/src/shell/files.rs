@@ -4,7 +4,7 @@ use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, Word};
 
 use super::staging::is_temporary;
 use super::{Judge, has, operands, value_of};
-use crate::files::{Deletion, Files, Speaker, Writing};
+use crate::files::{Deletion, Files, Speaker, Writing, is_cache};
 use crate::paths::{Kind, Place, Root};
 use crate::result::Span;
 use crate::rule::Rule;
@@ -246,7 +246,11 @@ impl Judge<'_> {
 
     /// Trees deleted with all rights, or those that a file lists.
     fn remove_unseen(&mut self, id: CommandId, command: &Command) {
-        if !has(command.args(), "rR", &["recursive"]) || !self.is_brief() {
+        let mut trees = operands(command.args());
+        let cache = trees.all(|word| is_cache(&self.place(&word.text).path));
+        let named = operands(command.args()).next().is_some();
+        let recursive = has(command.args(), "rR", &["recursive"]);
+        if !recursive || cache && named || !self.is_brief() {
             return;
         }
         let mut reason = None;

@@ -67,6 +67,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         downloaded: HashSet::new(),
         made_executable: HashSet::new(),
         encrypted: HashSet::new(),
+        packed: HashSet::new(),
         functions: script
             .functions
             .iter()
@@ -108,6 +109,8 @@ pub(crate) struct Judge<'a> {
     made_executable: HashSet<String>,
     /// Files of which an encrypted copy was made.
     encrypted: HashSet<String>,
+    /// Archives of what belongs to people or the system.
+    packed: HashSet<String>,
     /// Names of the script's own functions.
     functions: HashSet<&'a str>,
 }

@@ -62,6 +62,16 @@ impl Judge<'_> {
 
     pub(super) fn chown(&mut self, name: &str, command: &Command) {
         let args = command.args();
+        for word in operands(args).skip(1) {
+            let ours = self.place(&word.text);
+            let owner = operands(args).next().map_or("", |word| word.text.as_str());
+            let back = owner.starts_with("root") || owner.starts_with('0');
+            let system = ours.path.starts_with("/etc/") && ours.is(Kind::Credential);
+            if name == "chown" && system && !back {
+                let reason = format!("gives {} to {owner}", word.text);
+                self.add(Rule::FileMode, command.span, reason);
+            }
+        }
         if !has(args, "R", &["recursive"]) {
             return;
         }

@@ -4,6 +4,7 @@ use stockade_shell::{Command, CommandId, Hole, HoleKind, RedirectOp, is_shell};
 
 use super::download::interprets_stdin;
 use super::programs::Group;
+use super::staging::is_temporary;
 use super::{Judge, has, operands, value_of};
 use crate::files::Writing;
 use crate::hosts;
@@ -75,7 +76,9 @@ impl Judge<'_> {
             let given = given.or_else(|| last.filter(|path| path.starts_with(['/', '~'])));
             let place = given.map(|path| self.place(path));
             let place = place.or_else(|| self.directory.clone());
-            let wide = place.is_some_and(|place| place.is(Kind::System) || place.is_home());
+            let wide = place.is_some_and(|place| {
+                place.is(Kind::System) || place.is_home() || is_temporary(&place.path)
+            });
             let reason = "serves files to the network";
             self.findings
                 .weigh(wide, Rule::NetworkListen, command.span, reason);

@@ -3,6 +3,7 @@
 use stockade_shell::{Command, CommandId, HoleKind, Word};
 
 use super::Judge;
+use super::download::is_escaped;
 use super::programs::Group;
 use crate::rule::Rule;
 
@@ -57,6 +58,17 @@ impl Judge<'_> {
                 && !nested
             {
                 let reason = format!("`{name}`, written `{written}`");
+                return self.add(Rule::ObfuscatedCommand, command.span, reason);
+            }
+        }
+        if let Some(name) = written.strip_prefix('$') {
+            let numbers = |set: &stockade_shell::Assignment| {
+                let value = self.source.get(set.span.start..set.span.end);
+                set.name == name && value.is_some_and(is_escaped)
+            };
+            let mut before = self.script.commands.iter().take(id);
+            if before.any(|other| other.assignments.iter().any(numbers)) {
+                let reason = format!("a command's name written in numbers: `{written}`");
                 return self.add(Rule::ObfuscatedCommand, command.span, reason);
             }
         }

@@ -3,6 +3,7 @@
 
 use stockade_shell::{Command, CommandId, Stdin, Word};
 
+use super::programs::Group;
 use super::{Judge, has, operands, value_of};
 use crate::hosts;
 use crate::paths::{Kind, Place};
@@ -54,7 +55,19 @@ impl Judge<'_> {
             inner.name() == Some("su") && inner.args().iter().all(root)
         });
         let shell = has(args, "is", &["login", "shell"]) && inner.is_none();
-        if becomes_root || shell {
+        let gives_shell = inner.is_some_and(|inner| {
+            let pages = inner.name() == Some("git") && has(inner.args(), "p", &["paginate"]);
+            let bare = inner.args().is_empty() && inner.stdin == Stdin::Inherited;
+            pages
+                || bare
+                    && inner
+                        .name()
+                        .is_some_and(|name| Group::ShellGivers.has(name))
+        });
+        if gives_shell && self.is_brief() {
+            let reason = format!("`{name}` opens a program that gives a shell with all rights");
+            self.add(Rule::PrivilegeChange, command.span, reason);
+        } else if becomes_root || shell {
             let reason = format!("`{name}` opens a shell with all rights");
             self.add(Rule::PrivilegeChange, command.span, reason);
         } else if has(args, "l", &["list"]) && args.len() == 1 {
@@ -70,7 +83,26 @@ impl Judge<'_> {
     }
 
     fn kill(&mut self, name: &str, command: &Command) {
-        const GUARDS: &[&str] = &["cron", "crond", "sshd", "auditd", "rsyslogd", "syslogd"];
+        const GUARDS: &[&str] = &[
+            "cron",
+            "crond",
+            "sshd",
+            "auditd",
+            "rsyslogd",
+            "syslogd",
+            "falcon-sensor",
+            "clamd",
+            "osqueryd",
+            "wazuh-agentd",
+            "ossec-agentd",
+            "wdavdaemon",
+            "mdatp",
+            "sentinelctl",
+            "fail2ban-server",
+            "firewalld",
+            "snort",
+            "suricata",
+        ];
         let args = command.args();
         let target = |text: &str| args.iter().skip(1).any(|word| word.text == text);
         let asks = |word: &Word| {

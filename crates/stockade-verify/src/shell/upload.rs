@@ -39,14 +39,23 @@ impl Judge<'_> {
             let place = self.place(&redirect.target.text);
             let bare = |word: &Word| hosts::is_public_address(&word.text);
             let strange = command.args().iter().any(bare);
-            let sent = is_telling(&place) || place.path.starts_with('/') || strange;
+            let sent = is_telling(&place) || place.path.starts_with(['/', '~']) || strange;
             if !place.is(Kind::Sink) && sent {
                 let reason = format!("sends {} through `{name}`", place.path);
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
         }
+        let bare = |word: &Word| hosts::is_public_address(&word.text);
+        let packed = |other: &CommandId| {
+            let program = self.script.commands[*other].name().unwrap_or_default();
+            Group::Archivers.has(program) || Group::PassesOn.has(program)
+        };
+        let strange = command.args().iter().any(bare);
         if let Some(what) = self.gathered_upstream(id) {
             let reason = format!("sends what `{what}` gathers through `{name}`");
+            self.add(Rule::Exfiltration, command.span, reason);
+        } else if strange && self.script.upstream(id).iter().any(packed) {
+            let reason = format!("sends files through `{name}` to a bare address");
             self.add(Rule::Exfiltration, command.span, reason);
         }
     }
@@ -61,6 +70,9 @@ impl Judge<'_> {
             .any(|word| hosts::host_of(&word.text).is_some_and(hosts::is_local));
         if matches!(name, "ftp" | "tftp") {
             self.commanded_upload(name, command);
+        }
+        if matches!(name, "http" | "https" | "httpie" | "xh") && !local {
+            self.sends_file(id, name, command);
         }
         if self.uploads(id, name, command, local) || self.odd_host(name, command, &urls) {
             return;
@@ -87,7 +99,8 @@ impl Judge<'_> {
         let sent = sent_data(command.args());
         for file in sent.iter().filter_map(|data| data.file.as_deref()) {
             let place = self.place(file);
-            if is_telling(&place) || !local && file.starts_with(['/', '~', '$']) {
+            let outside = file.starts_with(['/', '~', '$']) || self.packed.contains(file);
+            if is_telling(&place) || !local && outside {
                 self.add(
                     Rule::Exfiltration,
                     command.span,
@@ -170,7 +183,7 @@ impl Judge<'_> {
             if file.contains("://") {
                 break;
             }
-            if is_telling(&place) || is_others(&place) {
+            if is_telling(&place) || is_others(&place) || self.packed.contains(file) {
                 let reason = format!("`{name}` uploads {file}");
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
@@ -207,7 +220,8 @@ impl Judge<'_> {
                 break;
             }
             let place = self.place(&word.text);
-            let others = is_others(&place) && word.text.starts_with(['/', '~', '$']);
+            let others = is_others(&place) && word.text.starts_with(['/', '~', '$'])
+                || self.packed.contains(&word.text);
             if is_telling(&place) || others {
                 let reason = format!("`{name}` sends {}", word.text);
                 let certain = is_telling(&place) || self.is_brief();
