@@ -279,6 +279,18 @@ fn sql(lower: &str, span: Span, findings: &mut Findings) {
             "reaches files or programs through the database",
         );
     }
+    let accounts = [
+        "authentication_string",
+        "mysql.user",
+        "pg_shadow",
+        "pg_authid",
+        "sys.sql_logins",
+        "dba_users",
+    ];
+    if lower.contains("select") && accounts.iter().any(|table| lower.contains(table)) {
+        let reason = "reads the passwords of the database's users";
+        findings.add(Rule::CredentialRead, span, reason);
+    }
     if pair("grant", &["all"]) || pair("alter", &["role", "user", "system"]) {
         findings.warn(Rule::AccountChange, span, "changes rights in the database");
     }

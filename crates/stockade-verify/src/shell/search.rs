@@ -247,7 +247,12 @@ fn names_secret(pattern: &str) -> bool {
         .next()
         .unwrap_or_default();
     let hidden = name.starts_with(['.', 'i']);
-    Place::new(name).is(Kind::Credential)
+    let ending = matches!(
+        name,
+        ".pem" | ".key" | ".kdbx" | ".ppk" | ".p12" | ".pfx" | ".ovpn"
+    );
+    ending
+        || Place::new(name).is(Kind::Credential)
         || SECRETS
             .iter()
             .any(|secret| name == *secret || hidden && name.ends_with(secret))

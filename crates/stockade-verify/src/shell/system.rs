@@ -230,7 +230,8 @@ impl Judge<'_> {
         let odd = args.iter().find(|word| {
             let text = word.text.as_str();
             let plain = text.starts_with("http://") || text.starts_with("git+http://");
-            plain && !hosts::host_of(text).is_some_and(hosts::is_local)
+            let at_once = matches!(name, "npx" | "bunx" | "uvx") && hosts::is_url(text);
+            (plain || at_once) && !hosts::host_of(text).is_some_and(hosts::is_local)
                 || hosts::is_url(text) && hosts::suspicion(text).is_some()
         });
         if let Some(word) = odd {

@@ -271,8 +271,12 @@ impl Judge<'_> {
             let host = hosts::host_of(text.trim_start_matches('/'));
             host.is_some_and(hosts::is_public_address)
         });
+        // `tftp host -c put file`: the command is several words.
+        let put = given.clone().skip_while(|text| *text != "put");
+        let put: Vec<&str> = put.collect();
+        let put = put.join(" ");
         for line in given
-            .chain([typed])
+            .chain([typed, put.as_str()])
             .flat_map(|text| text.split(['\n', ';']))
         {
             let mut words = line.split_whitespace();
