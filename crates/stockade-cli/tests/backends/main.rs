@@ -53,11 +53,18 @@ const CLAUSES: Clauses = &[
 ];
 
 /// Claims that no row shows.
-const UNSHOWN: &[(&str, &str, &str)] = &[(
-    "native",
-    "limits",
-    "the rows name their limits, and get a control group for it",
-)];
+const UNSHOWN: &[(&str, &str, &str)] = &[
+    (
+        "native",
+        "limits",
+        "the rows name their limits, and get a control group for it",
+    ),
+    (
+        "bwrap",
+        "limits",
+        "the rows name their limits, and get a control group for it",
+    ),
+];
 
 /// Of the rows about lists of hosts one of each kind: who decides is the same everywhere.
 const LISTED: &[&str] = &[
