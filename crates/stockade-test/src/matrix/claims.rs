@@ -78,21 +78,25 @@ pub(super) fn shown(
 ) -> Result<(), Failure> {
     let mut odd = Vec::new();
     for ((clause, backend), claim) in claimed {
-        let leaks = cells.iter().any(|((row, column), cell)| {
-            column == backend
-                && matches!(*cell, "partial" | "not")
-                && clauses_of(matrix.clauses, row).contains(&clause.as_str())
-        });
+        let leaking: Vec<&str> = cells
+            .iter()
+            .filter(|((row, column), cell)| {
+                column == backend
+                    && matches!(**cell, "partial" | "not")
+                    && clauses_of(matrix.clauses, row).contains(&clause.as_str())
+            })
+            .map(|((row, _), _)| row.as_str())
+            .collect();
         let excused = matrix
             .unshown
             .iter()
             .any(|(other, about, _)| other == backend && about == clause);
-        match (claim == "full", leaks, excused) {
+        match (claim == "full", !leaking.is_empty(), excused) {
             (false, false, false) => odd.push(format!(
                 "{backend} says that `{clause}` holds in part, and every row about it holds"
             )),
             (false, true, true) => odd.push(format!(
-                "{backend}: `{clause}` is said not to show in any row, and it does"
+                "{backend}: `{clause}` is said not to show in any row, and it does in {leaking:?}"
             )),
             (true, _, true) => odd.push(format!(
                 "{backend}: `{clause}` is said not to show in any row, and it is claimed in full"
