@@ -31,12 +31,20 @@ for pid in children: os.kill(pid, 9)
             // Bounded on purpose: the control runs on the host. 2^9 processes are five times the limit.
             .python(
                 r"
-children = 0
+import time
+held, first, children = os.pipe(), os.getpid(), 0
 for _ in range(9):
     try: pid = os.fork()
     except OSError: break
     children = 0 if pid == 0 else children + 1
+    if pid == 0 and first: os.close(held[1]); first = None
 os.close(os.open(f'n{os.getpid()}', os.O_CREAT | os.O_WRONLY))
+# Nobody ends before all are there: those that came one after the other would be no bomb.
+if first:
+    end = time.monotonic() + 20
+    while len(os.listdir()) < 512 and time.monotonic() < end: time.sleep(0.01)
+    os.close(held[1])
+os.read(held[0], 1)
 for _ in range(children): os.wait()
 ",
             )
