@@ -216,6 +216,24 @@ fn a_grant_of_the_whole_host_is_refused() {
     assert!(!context.project().join("ran").exists());
 }
 
+/// What README says that programs notice.
+#[test]
+fn little_differs_inside() {
+    let context = Context::new();
+    let script = "import ctypes, errno, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*words): return libc.syscall(*words) < 0 and errno.errorcode[ctypes.get_errno()]
+def pair(kind):
+    try: socket.socketpair(socket.AF_UNIX, kind)
+    except OSError as error: return errno.errorcode[error.errno]
+beneath = struct.pack('QQQ', 0, 0, 8)
+print(call(437, -100, b'.', beneath, 24), call(425, 1, bytes(120)), libc.unshare(0x10000000))
+print(pair(socket.SOCK_DGRAM), pair(socket.SOCK_STREAM), pair(socket.SOCK_SEQPACKET))";
+    let ran = context.stockade(["run", "--", "python3", "-c", script]);
+    let ran = ran.ends_with(0);
+    assert_eq!(ran.stdout, "ENOSYS EPERM -1\nEPERM None None\n", "{ran:#?}");
+}
+
 /// The mediator works for everybody inside: a run must not end because its time is over.
 #[test]
 fn the_commands_cpu_time_is_not_the_mediators() {

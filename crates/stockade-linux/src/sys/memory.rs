@@ -1,5 +1,5 @@
 //! Reading another process's memory: `process_vm_readv(2)`, or its file in `/proc` where a container
-//! engine's filter forbids that call (Docker's did until version 23).
+//! engine's filter forbids that call (that of Docker 20.10 does).
 
 use std::fs::File;
 use std::io;
