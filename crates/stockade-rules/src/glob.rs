@@ -207,6 +207,12 @@ impl PathGlob {
         &self.0.prefix
     }
 
+    /// A name that every match has somewhere behind that; the last one, which is the rarest.
+    pub(crate) fn needed_name(&self) -> Option<&[u8]> {
+        let parts = self.0.parts[self.0.prefix_parts..].iter();
+        parts.rev().find_map(Part::literal)
+    }
+
     /// The deepest directory that every match lies below: where a walk would begin.
     pub fn literal_prefix(&self) -> AbsPath {
         use std::ffi::OsStr;

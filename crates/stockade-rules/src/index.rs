@@ -7,35 +7,57 @@
 use std::path::Path;
 
 use crate::decide::{Best, Decision, RuleSet};
+use crate::path::components;
 use crate::rule::{Kind, PathRule, Pattern};
 
 /// A [`RuleSet`] made ready for many decisions.
 #[derive(Debug)]
 pub struct Index<'a> {
-    /// By path, shorter ones first: most comparisons are of two numbers then.
+    /// By path, shorter ones first.
     subtrees: Vec<(&'a [u8], &'a PathRule)>,
     /// By what they begin with: most begin with the workspace, and most paths are elsewhere.
-    patterns: Vec<(&'a [u8], Vec<&'a PathRule>)>,
+    patterns: Vec<Patterns<'a>>,
+}
+
+/// Patterns that begin alike.
+#[derive(Debug)]
+struct Patterns<'a> {
+    prefix: &'a [u8],
+    /// Those that need some name behind it, in the order of those names.
+    named: Vec<(&'a [u8], &'a PathRule)>,
+    others: Vec<&'a PathRule>,
 }
 
 impl<'a> Index<'a> {
     /// Sorts the rules.
     pub fn new(rules: &'a RuleSet) -> Self {
         let mut subtrees = Vec::with_capacity(rules.iter().len());
-        let mut patterns: Vec<(&[u8], Vec<&PathRule>)> = Vec::new();
+        let mut patterns: Vec<Patterns<'_>> = Vec::new();
         for rule in rules {
             match &rule.pattern {
                 Pattern::Subtree(path) => subtrees.push((path.as_bytes(), rule)),
                 Pattern::Glob(glob) => {
                     let prefix = glob.prefix();
-                    match patterns.iter_mut().find(|(other, _)| *other == prefix) {
-                        Some((_, group)) => group.push(rule),
-                        None => patterns.push((prefix, vec![rule])),
+                    let known = patterns.iter().position(|group| group.prefix == prefix);
+                    let at = known.unwrap_or(patterns.len());
+                    if known.is_none() {
+                        patterns.push(Patterns {
+                            prefix,
+                            named: Vec::new(),
+                            others: Vec::new(),
+                        });
+                    }
+                    match glob.needed_name() {
+                        Some(name) => patterns[at].named.push((name, rule)),
+                        None => patterns[at].others.push(rule),
                     }
                 }
             }
         }
-        subtrees.sort_by_key(|(path, _)| (path.len(), *path));
+        subtrees.sort_by_key(|(path, _)| by_length(path));
+        for group in &mut patterns {
+            group.named.sort_by_key(|(name, _)| by_length(name));
+        }
         Self { subtrees, patterns }
     }
 
@@ -66,9 +88,12 @@ impl<'a> Index<'a> {
         if best.iter().all(|best| best.is_beyond_doubt(deepest)) {
             return best.map(Into::into);
         }
-        let near = self.patterns.iter();
-        for (_, group) in near.filter(|(prefix, _)| bytes.starts_with(prefix)) {
-            for rule in group {
+        for group in &self.patterns {
+            let Some(below) = bytes.strip_prefix(group.prefix) else {
+                continue;
+            };
+            let named = components(below).flat_map(|name| equal(&group.named, name));
+            for rule in named.chain(group.others.iter().copied()) {
                 if let Some(depth) = rule.pattern.depth_at(path) {
                     weigh(&mut best, rule, depth);
                 }
@@ -79,13 +104,21 @@ impl<'a> Index<'a> {
 
     /// The rules on this very path.
     fn at(&self, path: &[u8]) -> impl Iterator<Item = &'a PathRule> {
-        let begin = self
-            .subtrees
-            .partition_point(|(named, _)| (named.len(), *named) < (path.len(), path));
-        let from = self.subtrees[begin..].iter();
-        from.take_while(move |(named, _)| *named == path)
-            .map(|(_, rule)| *rule)
+        equal(&self.subtrees, path)
     }
+}
+
+/// An order in which most comparisons are of two numbers.
+fn by_length(text: &[u8]) -> (usize, &[u8]) {
+    (text.len(), text)
+}
+
+/// The rules under a text, among those that are sorted by it.
+fn equal<'a>(sorted: &[(&[u8], &'a PathRule)], text: &[u8]) -> impl Iterator<Item = &'a PathRule> {
+    let begin = sorted.partition_point(|(other, _)| by_length(other) < by_length(text));
+    let from = sorted[begin..].iter();
+    from.take_while(move |(other, _)| *other == text)
+        .map(|(_, rule)| *rule)
 }
 
 /// The root and every directory on the way to a normalised path, and the path itself.

@@ -57,6 +57,29 @@ trying('dir', lambda: print(open('e/k').read()))",
             )
             .sh("rm -rf nested")
             .leak(not(host("test -e nested/.git/hooks/pre-commit -a -e nested/.git/config"))),
+        attack("N07b", "lead a way that was just taken to a protected directory")
+            .setup(
+                "mkdir -p d w/hooks nested/.git/hooks; echo '[core]' > nested/.git/config
+                 echo 'ref: refs/heads/main' > nested/.git/HEAD",
+            )
+            .python(
+                "
+def evil(name, **how):
+    for attempt in range(3):
+        trying(name, lambda: os.close(os.open(name, os.O_WRONLY | os.O_CREAT, 0o755, **how)))
+open('d/first', 'w').close()
+trying('move', lambda: os.rename('d', 'away'))
+trying('link', lambda: os.symlink('nested/.git/hooks', 'd'))
+evil('d/pre-commit')
+os.chdir('w'); open('hooks/first', 'w').close()
+os.chdir('../nested/.git'); evil('hooks/pre-push')
+os.chdir('../..'); start = os.open('w', os.O_RDONLY)
+os.close(os.open('hooks/second', os.O_WRONLY | os.O_CREAT, dir_fd=start))
+other = os.open('nested/.git', os.O_RDONLY); os.dup2(other, start)
+evil('hooks/post-merge', dir_fd=start)",
+            )
+            .works(host("test -e away/first -a -e w/hooks/first -a -e w/hooks/second"))
+            .leak(host("ls nested/.git/hooks | grep -q .")),
         allowed("N08", "ordinary renames and links in one tree")
             .setup("mkdir a b; echo x > a/f")
             .python(
@@ -82,6 +105,36 @@ trying('directory', lambda: os.rename('a', 'b/a'))",
             .works(prints("rename=OK"))
             .works(prints("link=OK"))
             .works(prints("directory=OK")),
+        allowed("N08c", "directories that come and go under one name")
+            .python(
+                "
+import shutil
+def write(path): open(path, 'x').close()
+for number in range(3):
+    os.mkdir('d'); write('d/f'); os.rename('d', f'd{number}')
+trying('moved', lambda: write('d/f'))
+os.symlink('d0', 'current'); write('current/g')
+os.unlink('current'); os.symlink('d1', 'current'); write('current/g')
+shutil.rmtree('d2'); trying('removed', lambda: write('d2/f'))
+os.mkdir('d2'); write('d2/h')
+os.chdir('d0'); write('k'); os.chdir('../d1'); write('k')
+os.mkdir('../gone'); os.chdir('../gone'); write('f'); os.unlink('f'); os.rmdir('../gone')
+trying('nowhere', lambda: write('f'))
+os.chdir('@P@/d2'); write('k')",
+            )
+            .works(prints("moved=ENOENT"))
+            .works(prints("removed=ENOENT"))
+            .works(prints("nowhere=ENOENT"))
+            .works(host("test -e d0/f -a -e d0/g -a -e d0/k -a -e d1/f -a -e d1/g -a -e d1/k"))
+            .works(host("test $(ls d0 d1 d2 | grep -c '^.$') = 8 -a -e d2/h -a -e d2/k")),
+        allowed("N08d", "somebody outside puts another directory in place")
+            .launcher(
+                "mkdir d; mkfifo @W@/in @W@/out
+                 @RUN@ sh -c 'echo 1 > d/one; echo @MARK@; read line; echo 2 > d/two' < @W@/in > @W@/out &
+                 exec 3> @W@/in; read line < @W@/out; echo $line
+                 mv d old; mkdir d; echo >&3; wait $!",
+            )
+            .works(host("test -e old/one -a -e d/two -a ! -e old/two")),
         attack("N09", "write to a protected file through a hard link")
             .flag(Flag::DenyWrite("@P@/c".into()))
             .setup("echo good > c")

@@ -158,7 +158,7 @@ impl Mediator<'_> {
         }
     }
 
-    fn object_named(&self, caller: &Caller, file: Named) -> Result<Object, Errno> {
+    fn object_named(&mut self, caller: &Caller, file: Named) -> Result<Object, Errno> {
         match file {
             Named::Descriptor(fd) => self.object_behind(caller, fd),
             Named::Path(path) => self.object_at(caller, CWD, path, 0),
@@ -166,7 +166,7 @@ impl Mediator<'_> {
     }
 
     pub(super) fn object_at(
-        &self,
+        &mut self,
         caller: &Caller,
         directory: u64,
         path: u64,

@@ -1,6 +1,7 @@
 //! The process whose call is being answered: its memory, descriptors, directory and umask.
 
-use std::ffi::CString;
+use std::borrow::Cow;
+use std::ffi::{CStr, CString};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
@@ -51,8 +52,9 @@ impl Caller {
         let mut text = Vec::new();
         let mut at = address;
         while text.len() < PATH_MAX {
-            // Up to the end of a page: the next one may not be mapped.
+            // Up to the end of a page: the next one may not be mapped. Most texts are short.
             let room = 4096 - usize::try_from(at % 4096).unwrap_or(0);
+            let room = if text.is_empty() { room.min(256) } else { room };
             let start = text.len();
             text.resize(start + room, 0);
             let got = sys::memory::read(self.thread, at, &mut text[start..])
@@ -82,16 +84,12 @@ impl Caller {
 
     /// The directory that a relative path of the caller starts from.
     pub(super) fn directory(&self, proc: BorrowedFd<'_>, fd: u64) -> Result<OwnedFd, Errno> {
-        let thread = self.thread.as_raw_nonzero();
-        // Descriptors are ints: only the low word of the register counts.
-        let number = low_word(fd);
-        let link = if number == libc::AT_FDCWD {
-            format!("{thread}/cwd")
-        } else if number < 0 {
-            return Err(Errno::BADF);
-        } else {
-            format!("{thread}/fd/{number}")
-        };
+        let link = link_to(fd)?;
+        let link = format!(
+            "{}/{}",
+            self.thread.as_raw_nonzero(),
+            link.to_string_lossy()
+        );
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         match rustix::fs::openat(proc, link, flags, Mode::empty()) {
             Err(Errno::NOENT) => Err(Errno::BADF),
@@ -163,6 +161,18 @@ impl Caller {
 
     fn read(&self, proc: BorrowedFd<'_>, file: &str) -> Result<String, Errno> {
         read(self.thread, proc, file)
+    }
+}
+
+/// The directory of an argument, in the caller's entry in `/proc`.
+pub(super) fn link_to(directory: u64) -> Result<Cow<'static, CStr>, Errno> {
+    // Descriptors are ints: only the low word of the register counts.
+    match low_word(directory) {
+        libc::AT_FDCWD => Ok(Cow::Borrowed(c"cwd")),
+        number @ 0.. => CString::new(format!("fd/{number}"))
+            .map(Cow::Owned)
+            .map_err(|_| Errno::BADF),
+        _ => Err(Errno::BADF),
     }
 }
 

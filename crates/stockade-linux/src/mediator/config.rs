@@ -63,7 +63,7 @@ impl Mediator<'_> {
                 .deny(caller, Operation::GitConfig, &to.path, decision.rule));
         }
         let mode = Mode::from_bits_truncate(rustix::fs::fstat(&new_file)?.st_mode);
-        rustix::process::umask(Mode::empty());
+        self.set_umask(Mode::empty());
         let create =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let copy = rustix::fs::openat(&to.directory, COPY, create, mode)?;

@@ -3,20 +3,24 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use stockade_rules::Kind;
 
 use super::attributes::SET_ID;
 use super::caller::{CWD, Caller, low_word};
-use super::place::{Landing, Last, Name, Object};
+use super::place::{Landing, Last, Name, Object, Place};
 use super::record::Operation;
+use super::redirects::redirects;
 use super::{Answer, Mediator};
 use crate::seccomp::Inherit;
 use crate::sys::process::{Fork, exit_now, fork};
 
 /// `/dev/tty`: whoever opens it gets their own terminal.
 const TERMINAL_DEVICE: u64 = 5 << 8;
+
+/// `/dev/null`, the same for everybody.
+const NULL_DEVICE: u64 = (1 << 8) | 3;
 
 impl Mediator<'_> {
     pub(super) fn open(
@@ -37,15 +41,25 @@ impl Mediator<'_> {
         };
         let text = caller.text(path)?;
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
-        if exclusive && let Some(fd) = self.create_at_once(caller, directory, &text, flags, mode)? {
-            return Ok(descriptor(fd, inherit, flags, mode));
-        }
         let last = if exclusive || flags.contains(OFlags::NOFOLLOW) {
             Last::Keep
         } else {
             Last::Follow
         };
-        let landing = match self.land(caller, directory, &text, last) {
+        let place = self.place(caller, directory, &text);
+        if let Ok(Place::Name(name)) = &place {
+            if flags.contains(OFlags::CREATE) {
+                match self.create_at_once(caller, name, flags, mode) {
+                    Some(Ok(fd)) => return Ok(descriptor(fd, inherit, flags, mode)),
+                    Some(Err(error)) if exclusive => return Err(error),
+                    _ => {}
+                }
+            }
+            if !exclusive && let Some((fd, mode)) = self.open_at_once(name, flags)? {
+                return Ok(descriptor(fd, inherit, flags, mode));
+            }
+        }
+        let landing = match place.and_then(|place| self.land_at(caller, place, last)) {
             Err(Errno::ACCESS) => return Err(self.refused_on_the_way(caller, directory, &text)),
             other => other?,
         };
@@ -74,23 +88,46 @@ impl Mediator<'_> {
         }
     }
 
-    /// Makes a file that must be new, without looking first whether it is: making it tells. None
-    /// if the policy has something to say about the name.
+    /// Makes a file, without looking first whether it is there: making it tells. None if the
+    /// policy has something to say about the name.
     fn create_at_once(
         &mut self,
         caller: &Caller,
-        directory: u64,
-        text: &CStr,
+        name: &Name,
         flags: OFlags,
         mode: Mode,
-    ) -> Result<Option<OwnedFd>, Errno> {
-        let Ok(name) = self.name(caller, directory, text) else {
-            return Ok(None);
-        };
-        if name.slash || !self.rules.decide(Kind::Write, &name.path).allowed {
+    ) -> Option<Result<OwnedFd, Errno>> {
+        let allowed = self.rules.decide(Kind::Write, &name.path).allowed;
+        allowed.then(|| self.make(caller, name, flags | OFlags::EXCL, mode))
+    }
+
+    /// Opens what has this name, and says its mode. None if it has to be looked at more closely:
+    /// a link, what may block or belongs to somebody in particular, what the policy is about.
+    fn open_at_once(
+        &mut self,
+        name: &Name,
+        flags: OFlags,
+    ) -> Result<Option<(OwnedFd, Mode)>, Errno> {
+        let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
+        let kind = if writes { Kind::Write } else { Kind::Read };
+        if redirects(&name.path) || !self.rules.decide(kind, &name.path).allowed {
             return Ok(None);
         }
-        self.make(caller, &name, flags, mode).map(Some)
+        let stat = rustix::fs::statat(&name.directory, &name.last, AtFlags::SYMLINK_NOFOLLOW);
+        let Ok(stat) = stat else {
+            return Ok(None);
+        };
+        let is_plain = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => true,
+            FileType::CharacterDevice => stat.st_rdev == NULL_DEVICE,
+            _ => false,
+        };
+        if !is_plain {
+            return Ok(None);
+        }
+        let flags = flags & !OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let fd = rustix::fs::openat(&name.directory, &name.last, flags, Mode::empty())?;
+        Ok(Some((fd, Mode::from_raw_mode(stat.st_mode))))
     }
 
     /// `/dev/stderr` and its like: what the caller holds open already, if the policy would not
@@ -295,9 +332,16 @@ impl Mediator<'_> {
         caller: &Caller,
         make: impl FnOnce(&mut Self) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let umask = self.umasks.of(caller, self.proc.as_fd())?;
-        rustix::process::umask(umask);
+        let umask = self.callers.umask(caller, self.proc.as_fd())?;
+        self.set_umask(umask);
         make(self)
+    }
+
+    pub(super) fn set_umask(&mut self, umask: Mode) {
+        if self.umask != Some(umask) {
+            rustix::process::umask(umask);
+            self.umask = Some(umask);
+        }
     }
 }
 

@@ -18,7 +18,9 @@
 
 mod attributes;
 mod caller;
+mod callers;
 mod config;
+mod directories;
 mod files;
 mod inet;
 mod names;
@@ -27,23 +29,25 @@ mod record;
 mod redirects;
 mod sockets;
 mod times;
-mod umasks;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use rustix::fs::Mode;
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use stockade_rules::{Access, Decision, Index, Kind, Rank};
 
 use self::attributes::Named;
 use self::caller::{CWD, Caller};
+use self::callers::Callers;
+use self::directories::Directories;
 use self::record::Records;
 use self::redirects::Made;
 use self::sockets::Connecting;
 #[cfg(target_arch = "x86_64")]
 use self::times::Unit;
-use self::umasks::Umasks;
 use crate::plan::Mediation;
 use crate::seccomp::{Inherit, Listener};
 
@@ -61,7 +65,10 @@ pub(crate) struct Mediator<'a> {
     own_descriptors: OwnedFd,
     /// Sockets that were bound inside, by device and inode: these may be connected to.
     bound: Vec<(u64, u64)>,
-    umasks: Umasks,
+    callers: Callers,
+    directories: Directories,
+    /// The mediator's own umask, as far as it is known.
+    umask: Option<Mode>,
     connecting: Vec<Connecting>,
     /// Files made inside that tell git where its directory is; judged when all is over.
     made: Vec<Made>,
@@ -91,6 +98,9 @@ impl<'a> Mediator<'a> {
         let listener = Listener::new(listener)?;
         // Linux 6.6; without it a call costs tens of microseconds instead of a few.
         let _ = listener.wake_synchronously();
+        // Most descriptors are for what a call needs.
+        let room = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 8;
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
         Ok(Self {
             listener,
             plan,
@@ -99,7 +109,9 @@ impl<'a> Mediator<'a> {
             proc: caller::open_directory("/proc")?,
             own_descriptors: caller::open_directory("/proc/self/fd")?,
             bound: Vec::new(),
-            umasks: Umasks::default(),
+            callers: Callers::new(room),
+            directories: Directories::new(room),
+            umask: None,
             connecting: Vec::new(),
             made: Vec::new(),
         })
@@ -228,7 +240,7 @@ impl<'a> Mediator<'a> {
             }
             libc::SYS_utimensat => self.set_times(caller, arg[0], arg[1], arg[2], arg[3]),
             libc::SYS_umask => {
-                self.umasks.forget(caller.thread);
+                self.callers.forget_umasks(caller.thread);
                 Ok(Answer::Pass)
             }
             libc::SYS_bind => self.bind(caller, arg[0], arg[1], arg[2]),

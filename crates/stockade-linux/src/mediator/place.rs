@@ -10,6 +10,7 @@ use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
@@ -18,15 +19,26 @@ use stockade_rules::AbsPath;
 
 use super::Mediator;
 use super::caller::Caller;
+use super::directories::{Directory, Identity, Start};
 
 /// A name in a directory, whether or not anything has it.
 pub(super) struct Name {
-    pub(super) directory: OwnedFd,
+    pub(super) directory: Rc<Directory>,
     pub(super) last: CString,
     /// The absolute path; what rules are about.
     pub(super) path: PathBuf,
     /// The caller wrote a slash behind it: only a directory will do.
     pub(super) slash: bool,
+}
+
+/// Where a path leads as far as its last component.
+pub(super) enum Place {
+    Name(Name),
+    /// It ends in `/`, `.` or `..`: what it leads to has a name, but not this one.
+    Whole {
+        start: OwnedFd,
+        path: Vec<u8>,
+    },
 }
 
 /// What a path leads to.
@@ -77,102 +89,124 @@ impl Object {
 
 impl Mediator<'_> {
     /// The name that a path means, its directory resolved, its last component not looked at.
-    pub(super) fn name(&self, caller: &Caller, fd: u64, text: &CStr) -> Result<Name, Errno> {
+    pub(super) fn name(&mut self, caller: &Caller, fd: u64, text: &CStr) -> Result<Name, Errno> {
         let text = self.alias(text);
         let bytes = text.to_bytes();
         let slash = bytes.ends_with(b"/");
         let trimmed = trim_slashes(bytes);
-        let start = self.start(caller, fd, bytes)?;
-        let (directory, name) = match trimmed.iter().rposition(|byte| *byte == b'/') {
-            Some(at) => (&trimmed[..at], &trimmed[at + 1..]),
-            None => (&b""[..], trimmed),
-        };
-        if name.is_empty() || name == b"." || name == b".." {
+        let Some((way, last)) = split_last(trimmed) else {
             // `/`, `x/.`, `..`: a directory that exists; whatever is asked of its name, the
             // kernel has the right error for `.`.
-            let fd = self.directory(caller, start, trimmed)?;
-            let path = self.path_of(fd.as_fd())?;
+            let start = self.start(caller, fd, bytes)?;
+            let (directory, _) = self.directory(caller, start, trimmed)?;
+            let directory = Directory::new(directory, self.own_descriptors.as_fd())?;
             return Ok(Name {
-                directory: fd,
+                path: directory.path.clone(),
+                directory: Rc::new(directory),
                 last: c".".to_owned(),
-                path,
                 slash,
             });
-        }
-        let directory = self.directory(caller, start, directory)?;
-        let mut path = self.path_of(directory.as_fd())?;
-        self.refuse_hidden(&path)?;
-        path.push(OsStr::from_bytes(name));
-        let name = CString::new(name).map_err(|_| Errno::INVAL)?;
-        Ok(Name {
-            directory,
-            last: name,
-            path,
-            slash,
-        })
+        };
+        let directory = self.parent(caller, fd, way)?;
+        named(directory, last, slash)
     }
 
-    /// What a path leads to.
-    pub(super) fn land(
-        &self,
-        caller: &Caller,
-        fd: u64,
-        text: &CStr,
-        last: Last,
-    ) -> Result<Landing, Errno> {
+    /// Where a path leads, its last component not looked at.
+    pub(super) fn place(&mut self, caller: &Caller, fd: u64, text: &CStr) -> Result<Place, Errno> {
         let text = self.alias(text);
         let bytes = text.to_bytes();
         if bytes.is_empty() {
             return Err(Errno::NOENT);
         }
-        let start = self.start(caller, fd, bytes)?;
-        match open_without_links(start.as_fd(), bytes) {
-            Ok(fd) => self.object(fd).map(Landing::Object),
-            Err(Errno::NOENT) => match self.free_name(start.as_fd(), bytes)? {
-                Some(name) => Ok(Landing::Free(name)),
-                None => self.walk(caller, start, bytes, last),
-            },
-            Err(_) => self.walk(caller, start, bytes, last),
+        let Some((way, last)) = split_last(bytes) else {
+            return Ok(Place::Whole {
+                start: self.start(caller, fd, bytes)?,
+                path: bytes.to_vec(),
+            });
+        };
+        let directory = self.parent(caller, fd, way)?;
+        named(directory, last, false).map(Place::Name)
+    }
+
+    /// What a path leads to.
+    pub(super) fn land(
+        &mut self,
+        caller: &Caller,
+        fd: u64,
+        text: &CStr,
+        last: Last,
+    ) -> Result<Landing, Errno> {
+        let place = self.place(caller, fd, text)?;
+        self.land_at(caller, place, last)
+    }
+
+    /// What is in a place.
+    pub(super) fn land_at(
+        &self,
+        caller: &Caller,
+        place: Place,
+        last: Last,
+    ) -> Result<Landing, Errno> {
+        let name = match place {
+            Place::Whole { start, path } => return self.walk(caller, start, &path, last),
+            Place::Name(name) => name,
+        };
+        match open_without_links(name.directory.as_fd(), name.last.as_bytes()) {
+            Ok(fd) => self.object_with(fd, Some(name.path)).map(Landing::Object),
+            Err(Errno::NOENT) => Ok(Landing::Free(name)),
+            Err(_) => {
+                let start = open_name(name.directory.as_fd(), c".")?;
+                self.walk(caller, start, name.last.as_bytes(), last)
+            }
         }
     }
 
-    /// The name that was just not found, if that is all that is missing and no link is on the
-    /// way: a link in any place would have been an error of its own (`RESOLVE_NO_SYMLINKS`).
-    fn free_name(&self, start: BorrowedFd<'_>, path: &[u8]) -> Result<Option<Name>, Errno> {
-        let at = path.iter().rposition(|byte| *byte == b'/');
-        let (parent, name) = match at {
-            Some(at) => (&path[..=at], &path[at + 1..]),
-            None => (&b"."[..], path),
+    /// The directory that a way leads to. One that no link is on is remembered.
+    fn parent(&mut self, caller: &Caller, fd: u64, way: &[u8]) -> Result<Rc<Directory>, Errno> {
+        let own = self.own_descriptors.as_fd();
+        let start = if way.starts_with(b"/") {
+            Ok(Start::Root)
+        } else {
+            let directory = self.callers.directory(caller, self.proc.as_fd(), fd);
+            directory.map(Start::At)
         };
-        if matches!(name, b"" | b"." | b"..") {
-            return Ok(None);
+        if let Ok(start) = start
+            && let Some(directory) = self.directories.find(start, way)
+        {
+            return Ok(directory);
         }
-        let Ok(directory) = open_without_links(start, parent) else {
-            return Ok(None);
+        let start = self.start(caller, fd, way)?;
+        // By the descriptor: another thread may have changed the directory since.
+        let from = match way.first() {
+            Some(b'/') => Start::Root,
+            _ => Start::At(Identity::of(&start, c"")?),
         };
-        let mut path = self.path_of(directory.as_fd())?;
-        self.refuse_hidden(&path)?;
-        path.push(OsStr::from_bytes(name));
-        Ok(Some(Name {
-            directory,
-            last: CString::new(name).map_err(|_| Errno::INVAL)?,
-            path,
-            slash: false,
-        }))
+        let (directory, links) = self.directory(caller, start, way)?;
+        let directory = Rc::new(Directory::new(directory, own)?);
+        self.refuse_hidden(&directory.path)?;
+        if links == Links::None {
+            self.directories.keep(from, way, &directory);
+        }
+        Ok(directory)
     }
 
-    /// The directory at `path` below `start`.
-    fn directory(&self, caller: &Caller, start: OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+    /// The directory at `path` below `start`, and whether links lead there.
+    fn directory(
+        &self,
+        caller: &Caller,
+        start: OwnedFd,
+        path: &[u8],
+    ) -> Result<(OwnedFd, Links), Errno> {
         if path.is_empty() {
-            return Ok(start);
+            return Ok((start, Links::None));
         }
         match open_without_links(start.as_fd(), path) {
-            Ok(fd) => return Ok(fd),
+            Ok(fd) => return Ok((fd, Links::None)),
             Err(Errno::LOOP) => {}
             Err(error) => return Err(error),
         }
         match self.walk(caller, start, path, Last::Follow)? {
-            Landing::Object(object) if object.kind().is_dir() => Ok(object.fd),
+            Landing::Object(object) if object.kind().is_dir() => Ok((object.fd, Links::Some)),
             Landing::Object(_) => Err(Errno::NOTDIR),
             Landing::Free(_) => Err(Errno::NOENT),
         }
@@ -200,15 +234,10 @@ impl Mediator<'_> {
             let next = match open_name(at.as_fd(), &name) {
                 Ok(next) => next,
                 Err(Errno::NOENT) if is_last => {
-                    let mut path = self.path_of(at.as_fd())?;
-                    self.refuse_hidden(&path)?;
-                    path.push(OsStr::from_bytes(name.as_bytes()));
-                    return Ok(Landing::Free(Name {
-                        directory: at,
-                        last: name,
-                        path,
-                        slash,
-                    }));
+                    let directory = Directory::new(at, self.own_descriptors.as_fd())?;
+                    self.refuse_hidden(&directory.path)?;
+                    let name = named(Rc::new(directory), name.as_bytes(), slash)?;
+                    return Ok(Landing::Free(name));
                 }
                 Err(error) => return Err(error),
             };
@@ -320,12 +349,14 @@ impl Mediator<'_> {
 
     /// What an `O_PATH` descriptor refers to.
     pub(super) fn object(&self, fd: OwnedFd) -> Result<Object, Errno> {
+        let path = self.named_path(fd.as_fd())?;
+        self.object_with(fd, path)
+    }
+
+    /// As [`Mediator::object`], where the path is known.
+    fn object_with(&self, fd: OwnedFd, path: Option<PathBuf>) -> Result<Object, Errno> {
         let stat = rustix::fs::fstat(&fd)?;
-        let path = if stat.st_nlink == 0 {
-            None
-        } else {
-            self.named_path(fd.as_fd())?
-        };
+        let path = path.filter(|_| stat.st_nlink > 0);
         if let Some(path) = &path {
             self.refuse_hidden(path)?;
         }
@@ -385,6 +416,13 @@ impl Mediator<'_> {
     }
 }
 
+/// Whether a way leads over links.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Links {
+    None,
+    Some,
+}
+
 enum Link {
     Object(OwnedFd),
     Text(Vec<u8>),
@@ -402,6 +440,25 @@ fn open_name(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
 
 fn open_root() -> Result<OwnedFd, Errno> {
     rustix::fs::openat(CWD, c"/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// A name in a directory that is held open.
+fn named(directory: Rc<Directory>, last: &[u8], slash: bool) -> Result<Name, Errno> {
+    Ok(Name {
+        path: directory.path.join(OsStr::from_bytes(last)),
+        directory,
+        last: CString::new(last).map_err(|_| Errno::INVAL)?,
+        slash,
+    })
+}
+
+/// The way to a directory and the name in it; none if the last component is not a name.
+fn split_last(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (way, last) = match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => path.split_at(at + 1),
+        None => (&b""[..], path),
+    };
+    (!matches!(last, b"" | b"." | b"..")).then_some((way, last))
 }
 
 fn split(path: &[u8]) -> VecDeque<Vec<u8>> {

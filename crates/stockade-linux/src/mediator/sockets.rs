@@ -184,9 +184,7 @@ impl Mediator<'_> {
         let cwd = caller.directory(self.proc.as_fd(), CWD)?;
         self.with_umask_of(caller, |_| {
             rustix::process::fchdir(&cwd)?;
-            let bound = sys::socket::bind(socket.as_fd(), &address).map_err(|error| errno(&error));
-            rustix::process::chdir("/")?;
-            bound
+            sys::socket::bind(socket.as_fd(), &address).map_err(|error| errno(&error))
         })?;
         let stat = rustix::fs::statat(&name.directory, &name.last, AtFlags::SYMLINK_NOFOLLOW)?;
         self.bound.push((stat.st_dev, stat.st_ino));
