@@ -127,6 +127,23 @@ os.chdir('@P@/d2'); write('k')",
             .works(prints("nowhere=ENOENT"))
             .works(host("test -e d0/f -a -e d0/g -a -e d0/k -a -e d1/f -a -e d1/g -a -e d1/k"))
             .works(host("test $(ls d0 d1 d2 | grep -c '^.$') = 8 -a -e d2/h -a -e d2/k")),
+        allowed("N08e", "one thread changes directory and umask of all")
+            .python(
+                "
+import queue, threading
+orders, done = queue.Queue(), queue.Queue()
+def obey():
+    while order := orders.get(): order(); done.put(None)
+threading.Thread(target=obey).start()
+def elsewhere(order): orders.put(order); done.get()
+def write(path): os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+for name in 'abc': os.mkdir(name)
+os.umask(0o077); write('f'); elsewhere(lambda: os.chdir('a')); write('f')
+elsewhere(lambda: os.umask(0o022)); write('g'); elsewhere(lambda: write('../b/f'))
+there = os.open('../b', os.O_RDONLY); elsewhere(lambda: os.fchdir(there)); write('g')
+os.chdir('../c'); elsewhere(lambda: write('f')); write('g'); orders.put(None)",
+            )
+            .works(host("test \"$(stat -c %n=%a f a/* b/* c/* | tr '\\n' ' ')\" = 'f=600 a/f=600 a/g=644 b/f=644 b/g=644 c/f=644 c/g=644 '")),
         allowed("N08d", "somebody outside puts another directory in place")
             .launcher(
                 "mkdir d; mkfifo @W@/in @W@/out

@@ -99,11 +99,13 @@ impl Caller {
 
     /// A copy of one of the caller's descriptors.
     pub(super) fn descriptor(&self, fd: u64) -> Result<OwnedFd, Errno> {
-        // PIDFD_THREAD, Linux 6.9: the thread's own table. Before, only a process can be named.
+        pidfd_getfd(self.pidfd()?, low_word(fd), PidfdGetfdFlags::empty())
+    }
+
+    /// The thread; before Linux 6.9 only a process can be named.
+    pub(super) fn pidfd(&self) -> Result<OwnedFd, Errno> {
         let thread = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
-        let pidfd = pidfd_open(self.thread, thread)
-            .or_else(|_| pidfd_open(self.thread, PidfdFlags::empty()))?;
-        pidfd_getfd(&pidfd, low_word(fd), PidfdGetfdFlags::empty())
+        pidfd_open(self.thread, thread).or_else(|_| pidfd_open(self.thread, PidfdFlags::empty()))
     }
 
     /// The caller's umask.

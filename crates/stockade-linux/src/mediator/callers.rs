@@ -1,39 +1,47 @@
-//! What is kept about the callers from one call to the next: their entries in `/proc`, and their
-//! umasks, which what is made in their stead must obey.
+//! What is kept about the callers from one call to the next: their directories, and their umasks,
+//! which what is made in their stead must obey.
 //!
 //! The kernel tells a process's umask only among the lines of `/proc/PID/status`, and composing
-//! those costs more than all else that the mediator does to make a file (13 of 30 µs). So it is
-//! read once for each caller and kept until it may have changed. For that umask(2) is handed over
-//! as well; it takes a number and nothing is decided about it, so the kernel does it after all,
-//! after everything that was known has been forgotten.
+//! those costs 13 µs; to follow the link to its directory costs 3; all else that the mediator does
+//! to make a file some 20. So both are read once for each caller and kept until they may have
+//! changed. For that umask(2), chdir(2) and fchdir(2) are handed over as well. Nothing is decided
+//! about them, so the kernel does them after all, after everything that was known has been
+//! forgotten. Nothing else changes them: chroot(2) and its like are refused wherever there is a
+//! mediator.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::caller::{self, Caller, link_to};
+use super::caller::{self, Caller, link_to, low_word};
 use super::directories::Identity;
 
 /// More threads than this rarely change names side by side.
-const MOST: usize = 16;
+const MOST: usize = 64;
+
+/// The calls that change what is kept.
+const CHANGES: [i64; 3] = [libc::SYS_umask, libc::SYS_chdir, libc::SYS_fchdir];
 
 pub(super) struct Callers {
     known: Vec<Known>,
     most: usize,
-    /// Threads whose umask(2) may not have taken effect yet. They may share their umask with
-    /// others (`CLONE_FS`), so nothing is kept as long as there are any.
+    /// Threads that may not have changed yet what they are about to. They may share it with others
+    /// (`CLONE_FS`), so nothing is kept as long as there are any.
     changing: Vec<Pid>,
 }
 
 struct Known {
     thread: Pid,
-    /// `/proc/THREAD`. The number may be another thread's by now; this is not: where its thread
-    /// has ended nothing is found in it.
+    /// `/proc/THREAD`, in which nothing is found once the thread has ended.
     entry: OwnedFd,
+    /// The number may be another thread's by now; this is not.
+    pidfd: Option<OwnedFd>,
     /// The last call in which the thread was seen alive.
     seen: u64,
+    directory: Option<Identity>,
     umask: Option<Mode>,
 }
 
@@ -42,7 +50,7 @@ impl Callers {
     pub(super) fn new(room: usize) -> Self {
         Self {
             known: Vec::new(),
-            most: room.clamp(1, MOST),
+            most: (room / 2).clamp(1, MOST),
             changing: Vec::new(),
         }
     }
@@ -55,79 +63,110 @@ impl Callers {
         fd: u64,
     ) -> Result<Identity, Errno> {
         let link = link_to(fd)?;
-        if let Some(at) = self.position(caller.thread) {
-            let known = &mut self.known[at];
-            if let Ok(identity) = Identity::of(&known.entry, &link) {
-                known.seen = caller.id;
-                return Ok(identity);
-            }
-            self.known.remove(at);
-        }
+        let keep = low_word(fd) == libc::AT_FDCWD && self.is_settled(caller, proc);
         let known = self.meet(caller, proc)?;
-        Identity::of(&known.entry, &link)
+        if let Some(identity) = known.directory.filter(|_| keep) {
+            return Ok(identity);
+        }
+        let identity = Identity::of(&known.entry, &link)?;
+        known.directory = known.directory.or(keep.then_some(identity));
+        Ok(identity)
     }
 
     /// The umask of whoever makes this call.
     pub(super) fn umask(&mut self, caller: &Caller, proc: BorrowedFd<'_>) -> Result<Mode, Errno> {
-        self.changing
-            .retain(|thread| *thread != caller.thread && is_changing(*thread, proc));
-        if !self.changing.is_empty() {
-            return caller.umask(proc);
-        }
-        if let Some(at) = self.position(caller.thread) {
-            let known = &mut self.known[at];
-            let is_alive = known.seen == caller.id || Identity::of(&known.entry, c"cwd").is_ok();
-            match known.umask {
-                Some(umask) if is_alive => return Ok(umask),
-                None if is_alive => {
-                    let umask = caller.umask(proc)?;
-                    known.umask = Some(umask);
-                    return Ok(umask);
-                }
-                _ => drop(self.known.remove(at)),
-            }
+        let keep = self.is_settled(caller, proc);
+        let known = self.meet(caller, proc)?;
+        if let Some(umask) = known.umask.filter(|_| keep) {
+            return Ok(umask);
         }
         let umask = caller.umask(proc)?;
-        self.meet(caller, proc)?.umask = Some(umask);
+        known.umask = keep.then_some(umask);
         Ok(umask)
     }
 
-    /// A thread is about to change its umask.
-    pub(super) fn forget_umasks(&mut self, changing: Pid) {
-        self.known.iter_mut().for_each(|known| known.umask = None);
+    /// A thread is about to change its directory or its umask.
+    pub(super) fn forget(&mut self, changing: Pid) {
+        for known in &mut self.known {
+            (known.directory, known.umask) = (None, None);
+        }
         self.changing.push(changing);
     }
 
-    fn position(&self, thread: Pid) -> Option<usize> {
-        self.known.iter().position(|known| known.thread == thread)
+    /// Whether nobody is about to change anything.
+    fn is_settled(&mut self, caller: &Caller, proc: BorrowedFd<'_>) -> bool {
+        self.changing
+            .retain(|thread| *thread != caller.thread && is_changing(*thread, proc));
+        self.changing.is_empty()
     }
 
-    /// Whoever is met first is forgotten first.
+    /// What is known about a caller. Whoever is met first is forgotten first.
     fn meet(&mut self, caller: &Caller, proc: BorrowedFd<'_>) -> Result<&mut Known, Errno> {
-        let number = caller.thread.as_raw_nonzero().to_string();
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let entry = rustix::fs::openat(proc, number, flags, Mode::empty())?;
-        if self.known.len() == self.most {
-            self.known.remove(0);
+        let is_it = |known: &Known| known.thread == caller.thread;
+        let mut at = self.known.iter().position(is_it);
+        if let Some(stale) = at.filter(|at| !self.known[*at].is_seen_in(caller.id)) {
+            self.known.remove(stale);
+            at = None;
         }
-        self.known.push(Known {
-            thread: caller.thread,
-            entry,
-            seen: caller.id,
-            umask: None,
-        });
-        self.known.last_mut().ok_or(Errno::NOMEM)
+        if at.is_none() {
+            let known = Known::new(caller, proc)?;
+            if self.known.len() == self.most {
+                self.known.remove(0);
+            }
+            self.known.push(known);
+        }
+        let at = at.unwrap_or(self.known.len() - 1);
+        Ok(&mut self.known[at])
     }
 }
 
-/// Whether a thread that was let through to umask(2) may still be there.
+impl Known {
+    fn new(caller: &Caller, proc: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let number = caller.thread.as_raw_nonzero().to_string();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self {
+            thread: caller.thread,
+            entry: rustix::fs::openat(proc, number, flags, Mode::empty())?,
+            pidfd: caller.pidfd().ok(),
+            seen: caller.id,
+            directory: None,
+            umask: None,
+        })
+    }
+
+    /// Whether it is this thread that makes a call.
+    fn is_seen_in(&mut self, call: u64) -> bool {
+        if self.seen == call {
+            return true;
+        }
+        let is_alive = match &self.pidfd {
+            Some(pidfd) => !has_ended(pidfd),
+            None => Identity::of(&self.entry, c"cwd").is_ok(),
+        };
+        if is_alive {
+            self.seen = call;
+        }
+        is_alive
+    }
+}
+
+/// A thread that has ended is readable (`pidfd_open(2)`), also before anybody reaps it.
+fn has_ended(pidfd: &OwnedFd) -> bool {
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&at_once)) != Ok(0)
+}
+
+/// Whether a thread that was let through may still be in its call.
 fn is_changing(thread: Pid, proc: BorrowedFd<'_>) -> bool {
     match caller::read(thread, proc, "syscall") {
         // The number of the call it is in; or "running", wherever that is.
         Ok(text) => {
             let call = text.split_ascii_whitespace().next();
             let number: Option<i64> = call.and_then(|word| word.parse().ok());
-            number.is_none_or(|number| number == libc::SYS_umask)
+            number.is_none_or(|number| CHANGES.contains(&number))
         }
         Err(Errno::NOENT | Errno::SRCH) => false,
         Err(_) => true,

@@ -83,8 +83,7 @@ enum Answer {
     SoleDescriptor(OwnedFd, Inherit),
     /// Somebody else answers, or the mediator later.
     Later,
-    /// The kernel does it after all. Only for a call without pointers about which nothing is
-    /// decided.
+    /// The kernel does it after all. Only for a call about which nothing is decided.
     Pass,
     Value(i64),
 }
@@ -239,8 +238,8 @@ impl<'a> Mediator<'a> {
                 self.set_old_times(caller, arg[0], arg[1], arg[2], Unit::Microsecond)
             }
             libc::SYS_utimensat => self.set_times(caller, arg[0], arg[1], arg[2], arg[3]),
-            libc::SYS_umask => {
-                self.callers.forget_umasks(caller.thread);
+            libc::SYS_umask | libc::SYS_chdir | libc::SYS_fchdir => {
+                self.callers.forget(caller.thread);
                 Ok(Answer::Pass)
             }
             libc::SYS_bind => self.bind(caller, arg[0], arg[1], arg[2]),

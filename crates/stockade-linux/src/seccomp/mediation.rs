@@ -17,7 +17,7 @@
 //! |---|---|---|
 //! | content | opens that can write, create or truncate; `creat`, `openat2` (flags behind a pointer), `truncate` | yes |
 //! | names | `mkdir`, `mknod`, `rename`, `link`, `symlink`, `unlink`, `rmdir` and their `*at` forms | yes |
-//! | umask | `umask`, to know when it changes | yes |
+//! | state | `umask`, `chdir`, `fchdir`, to know when it changes | yes |
 //! | reading | every open but `O_PATH` | [`Mediation::reads`] |
 //! | attributes | mode, owner, extended attributes, by path *and* by descriptor | [`Mediation::attributes`] |
 //! | times | `utimensat` and its elders | [`Mediation::times`] |
@@ -74,7 +74,7 @@ impl Mediation {
         let mut rules = vec![
             Rule::always(CONTENT, Action::Notify),
             Rule::always(NAMES, Action::Notify),
-            Rule::always(&["umask"], Action::Notify),
+            Rule::always(STATE, Action::Notify),
             Rule::cases(&["open"], self.opens(1), Action::Notify),
             Rule::cases(&["openat"], self.opens(2), Action::Notify),
         ];
@@ -117,6 +117,8 @@ impl Mediation {
 }
 
 const CONTENT: &[&str] = &["creat", "openat2", "truncate"];
+
+const STATE: &[&str] = &["chdir", "fchdir", "umask"];
 
 const NAMES: &[&str] = &[
     "link",
