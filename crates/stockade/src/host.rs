@@ -83,7 +83,16 @@ pub(crate) enum Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Directory,
+    /// A file that nobody may execute.
     File,
+    Executable,
+}
+
+impl Kind {
+    /// Whether it is a file of either kind.
+    pub(crate) fn is_file(self) -> bool {
+        self != Self::Directory
+    }
 }
 
 /// The C library reads no more (`MAXNS`).
@@ -229,6 +238,8 @@ fn look_in(directory: &AbsPath, name: &OsStr, links: Vec<AbsPath>) -> Option<Fou
 fn present(real: PathBuf, metadata: &fs::Metadata, links: Vec<AbsPath>) -> Found {
     let kind = if metadata.is_dir() {
         Kind::Directory
+    } else if metadata.mode() & 0o111 != 0 {
+        Kind::Executable
     } else {
         Kind::File
     };

@@ -246,6 +246,13 @@ fn deny_and_reopen() -> Vec<Case> {
             .sh("for i in $(seq 5 55 500); do ln d/f$i a$i && cat a$i; ln -s d/f$i b$i; cat b$i; mv d/f$i c$i && cat c$i; done; mv d e && cat e/*")
             .leak(prints("@SECRET@"))
             .flags((1..=500).map(|i| deny_read(&format!("@P@/d/f{i}")))),
+        attack("F27d", "execute one of five hundred denied files")
+            .setup(
+                "mkdir d; for i in $(seq 500); do cp /bin/echo d/f$i; done; chmod -x d/f3*; chmod 711 d/f299",
+            )
+            .sh("for f in d/f7 d/f288 d/f299 d/f499; do $f ran-$f; done; chmod +x d/f300; d/f300 ran-it")
+            .leak(prints("ran-"))
+            .flags((1..=500).map(|i| deny_read(&format!("@P@/d/f{i}")))),
         attack("F28", "a path denied for reading and writing")
             .flag(Flag::Deny("@P@/k".into()))
             .setup("echo @SECRET@ > k")

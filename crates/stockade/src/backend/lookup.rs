@@ -12,7 +12,7 @@ use stockade_linux::plan::{LinuxPlan, Root, Text, View};
 use stockade_linux::{SpawnError, Stage, search};
 use stockade_rules::AbsPath;
 
-use crate::host::{Found, Kind};
+use crate::host::Found;
 use crate::lower;
 use crate::plan::PlanError;
 
@@ -68,10 +68,10 @@ pub(super) fn find_command(plan: &LinuxPlan) -> Result<PathBuf, SpawnError> {
             Found::Unreadable => !searched,
             Found::Present { real, .. } if shown_at(plan, &real) == Shown::Nothing => false,
             Found::Present { real, kind, .. } => {
-                if kind == Kind::File && rustix::fs::access(real.as_path(), Mode::EXEC_OK).is_ok() {
+                if kind.is_file() && rustix::fs::access(real.as_path(), Mode::EXEC_OK).is_ok() {
                     return Ok(candidate);
                 }
-                kind == Kind::File || !searched
+                kind.is_file() || !searched
             }
         };
     }

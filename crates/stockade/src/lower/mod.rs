@@ -145,11 +145,7 @@ fn trust_files(profile: &Profile, host: &Host, network: &Network) -> Vec<plan::P
         CERTIFICATE_FILES
             .iter()
             .filter_map(|path| match host.find(&AbsPath::new(*path).ok()?) {
-                Found::Present {
-                    real,
-                    kind: host::Kind::File,
-                    ..
-                } => Some(real),
+                Found::Present { real, kind, .. } if kind.is_file() => Some(real),
                 _ => None,
             });
     let mut paths: Vec<AbsPath> = known
@@ -206,9 +202,11 @@ fn native(
     })
 }
 
-/// How many files that the user denied one by one get a mount each; the mediator refuses the rest,
-/// as it does with patterns. The kernel takes some 25 µs to make a mount and to end it, so that
-/// 500 of them would be a start of 13 ms; a mediated open costs the command a few µs.
+/// Up to how many files that the user denied one by one get a mount each; if there are more the
+/// mediator refuses them, as it does with patterns. The kernel takes some 25 µs to make a mount and
+/// to end it, so that 500 of them would be a start of 13 ms; a mediated open costs the command
+/// some 20 µs. A file that somebody may execute gets its mount in any case: to execute it nobody
+/// has to open it.
 const MOST_COVERED: usize = 64;
 
 /// Where the command starts: a directory that exists and may be read.

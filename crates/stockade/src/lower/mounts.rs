@@ -38,7 +38,7 @@ enum Seen {
 /// Where there is no limit on `/tmp` the kernel's own applies: half the memory.
 const NO_LIMIT: u64 = 0;
 
-/// At most `most_covered` of the files that the user denied one by one get a mount.
+/// Files that the user denied one by one get a mount each if they are at most `most_covered`.
 pub(super) fn lower(
     profile: &Profile,
     rules: RuleSet,
@@ -115,7 +115,7 @@ struct Points {
 struct Point {
     seen: Seen,
     view: View,
-    /// Whether it is a file that the user's own rules name.
+    /// Whether it is a file that the user's own rules name and nobody may execute.
     is_stated_file: bool,
 }
 
@@ -126,6 +126,10 @@ impl Point {
             view,
             is_stated_file: false,
         }
+    }
+
+    fn is_denied_file(&self) -> bool {
+        self.view == View::Hidden && self.is_stated_file
     }
 }
 
@@ -251,14 +255,16 @@ impl Points {
         }
     }
 
-    /// Leaves out what the mount above shows already, and denied files beyond `most_covered`; the
-    /// last value says whether there were such.
+    /// Leaves out what the mount above shows already, and denied files if they are more than
+    /// `most_covered`; the last value says whether they are.
     fn into_mounts(self, top: Seen, most_covered: usize) -> (Vec<Mount>, Vec<AbsPath>, bool) {
         let mut above: Vec<(AbsPath, Seen)> = Vec::new();
         let mut mounts: Vec<Mount> = Vec::new();
         let mut writable = Vec::new();
-        let mut covered = 0;
+        let denied = self.seen.values().filter(|point| point.is_denied_file());
+        let is_crowd = denied.count() > most_covered;
         for (path, point) in self.seen {
+            let is_left_out = is_crowd && point.is_denied_file();
             let Point { seen, view, .. } = point;
             while above
                 .last()
@@ -274,14 +280,8 @@ impl Points {
                 }
                 (outer, seen) => outer != seen || seen == Seen::Private,
             };
-            if !needed && !is_link {
+            if !needed && !is_link || is_left_out {
                 continue;
-            }
-            if view == View::Hidden && point.is_stated_file {
-                covered += 1;
-                if covered > most_covered {
-                    continue;
-                }
             }
             if seen == Seen::Writable || seen == Seen::Private {
                 writable.push(path.clone());
@@ -299,7 +299,7 @@ impl Points {
             }
             mounts.push(Mount { path, view });
         }
-        (mounts, writable, covered > most_covered)
+        (mounts, writable, is_crowd)
     }
 }
 
