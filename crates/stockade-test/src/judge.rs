@@ -1,10 +1,9 @@
 //! Runs one case as one user: control first, then boxed, each in a fresh fixture.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use crate::Failure;
-use crate::case::{Case, Control, Program, Reading, Start, Step};
+use crate::case::{BOUND, Case, Control, Program, Reading, Start, Step};
 use crate::census;
 use crate::digest::Digest;
 use crate::exec::{Invocation, Outcome, run, script};
@@ -24,6 +23,10 @@ const GUARD: &str = "unshare -mupf --mount-proc --kill-child --";
 
 /// In the text of a failure whose launcher could not set the sandbox up.
 const NEVER_STARTED: &str = "the command never started (exit code 125)";
+
+/// See [`World::expand`]: without the sandbox nothing but the clock ends such a wait, and inside no
+/// clock does, however slow the machine.
+const LONG: (&str, &str) = ("6", "3600");
 
 /// Marks a leak in a failure's text.
 const LEAK: &str = "LEAK";
@@ -106,6 +109,11 @@ fn play(
     let mut world = World::new(stage, actor, &name)?;
     world.define("LAN", lan_address().unwrap_or_else(|| "127.0.0.1".into()));
     world.define("BIN", runner.program().display().to_string());
+    let long = match side {
+        Side::Control => LONG.0,
+        Side::Boxed => LONG.1,
+    };
+    world.define("LONG", long.to_owned());
     let judge = stage.actors.last().unwrap_or(actor).clone();
     let result = enact(case, &mut world, &judge, runner, side);
     for text in &case.cleanup {
@@ -146,7 +154,7 @@ fn enact(
     let alive = census::members(&world.base, &world.token);
     let alive: Vec<_> = match side {
         Side::Control => alive.iter().map(census::Member::describe).collect(),
-        Side::Boxed => census::outlive(alive, Duration::from_secs(1))
+        Side::Boxed => census::outlive(alive, census::TO_DIE)
             .iter()
             .map(census::Member::describe)
             .collect(),
@@ -341,7 +349,7 @@ fn host_script(world: &World, text: &str) -> Invocation {
         env: world.environment(),
         stdin: None,
         capture: world.witness().join("script"),
-        bound: Duration::from_secs(60),
+        bound: BOUND,
     }
 }
 

@@ -39,6 +39,7 @@ pub mod runner;
 pub mod sign;
 pub mod stage;
 pub mod suite;
+mod traces;
 pub mod world;
 
 pub use case::{Case, allowed, attack};

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
                 .sh("true")
                 .works(exits(0)),
             attack("orphan", "leave a process")
-                .sh("sleep 50 & true")
+                .sh("sleep 1000 & true")
                 .leak(survives()),
             attack("gap", "a hole that is on record")
                 .sh("echo x > @OUT@/t")
