@@ -24,9 +24,9 @@ const GUARD: &str = "unshare -mupf --mount-proc --kill-child --";
 /// In the text of a failure whose launcher could not set the sandbox up.
 const NEVER_STARTED: &str = "the command never started (exit code 125)";
 
-/// See [`World::expand`]: without the sandbox nothing but the clock ends such a wait, and inside no
-/// clock does, however slow the machine.
-const LONG: (&str, &str) = ("6", "3600");
+/// Words for seconds, in a control and inside; see [`World::expand`]. What must not happen inside
+/// has no chance there to be only late, and the control has all the time that it needs.
+const SPANS: [(&str, u32, u32); 2] = [("LONG", 6, 3600), ("RACE", 60, 2)];
 
 /// Marks a leak in a failure's text.
 const LEAK: &str = "LEAK";
@@ -109,11 +109,13 @@ fn play(
     let mut world = World::new(stage, actor, &name)?;
     world.define("LAN", lan_address().unwrap_or_else(|| "127.0.0.1".into()));
     world.define("BIN", runner.program().display().to_string());
-    let long = match side {
-        Side::Control => LONG.0,
-        Side::Boxed => LONG.1,
-    };
-    world.define("LONG", long.to_owned());
+    for (word, control, boxed) in SPANS {
+        let span = match side {
+            Side::Control => control,
+            Side::Boxed => boxed,
+        };
+        world.define(word, span.to_string());
+    }
     let judge = stage.actors.last().unwrap_or(actor).clone();
     let result = enact(case, &mut world, &judge, runner, side);
     for text in &case.cleanup {

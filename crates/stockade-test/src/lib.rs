@@ -37,6 +37,7 @@ pub mod podman;
 pub mod report;
 pub mod runner;
 pub mod sign;
+mod signals;
 pub mod stage;
 pub mod suite;
 mod traces;

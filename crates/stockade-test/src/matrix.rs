@@ -30,6 +30,7 @@ use crate::flag::Flag;
 use crate::judge::{Inside, inside};
 use crate::need::{Prober, is_required_word};
 use crate::runner::Runner;
+use crate::signals;
 use crate::stage::{Actor, Role, Stage, is_root};
 use crate::suite::{PTY, is_filtered_out, say};
 use crate::traces::Traces;
@@ -105,6 +106,7 @@ type Cells = Arc<Mutex<BTreeMap<(String, &'static str), Cell>>>;
 
 /// Runs it with the arguments of the process.
 pub fn main(matrix: &Matrix) -> ExitCode {
+    signals::by_default();
     let arguments = Arguments::from_args();
     match conduct(matrix, &arguments) {
         Ok(code) => code,

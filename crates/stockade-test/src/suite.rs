@@ -19,6 +19,7 @@ use crate::case::Case;
 use crate::judge::judge;
 use crate::need::{Prober, is_required};
 use crate::runner::Runner;
+use crate::signals;
 use crate::stage::{Actor, Role, Stage, is_root};
 use crate::traces::Traces;
 
@@ -60,6 +61,7 @@ struct Pass {
 
 /// Runs the suite with the arguments of the process.
 pub fn main(suite: Suite) -> ExitCode {
+    signals::by_default();
     let arguments = Arguments::from_args();
     match conduct(suite, &arguments) {
         Ok(code) => code,

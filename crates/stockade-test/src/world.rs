@@ -101,11 +101,12 @@ impl World {
         self.words.insert(word, meaning);
     }
 
-    /// Replaces `@P@`, `@HOME@`, `@OUT@`, `@W@`, `@SECRET@`, `@MARK@`, `@ID@`, `@LONG@` and the words
-    /// of the case's host side by what they mean in this fixture.
+    /// Replaces `@P@`, `@HOME@`, `@OUT@`, `@W@`, `@SECRET@`, `@MARK@`, `@ID@`, `@LONG@`, `@RACE@` and the
+    /// words of the case's host side by what they mean in this fixture.
     ///
     /// `@LONG@` is for commands that the sandbox must end: seconds to wait, six in a control and
-    /// longer than any bound inside.
+    /// longer than any bound inside. `@RACE@` is for attacks that have to win a race: seconds to
+    /// try it in, two inside, and as many as it may take in a control, which ends when it has won.
     pub fn expand(&self, template: &str) -> String {
         self.words
             .iter()

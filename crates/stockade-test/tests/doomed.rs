@@ -111,6 +111,20 @@ fn an_unmet_need_is_told_or_fails() {
     assert!(!required.status.success() && text(&required).contains("STOCKADE_REQUIRE has tool:"));
 }
 
+/// A suite that was started with signals ignored starts its cases without.
+#[test]
+fn signals_are_not_ignored_by_inheritance() {
+    let output = Command::new("env")
+        .args(["--ignore-signal=INT,HUP"])
+        .arg(env!("CARGO_BIN_EXE_stockade-test-doomed"))
+        .args(["signals", "--test-threads=1"])
+        .env("STOCKADE_TEST_CONTROLS", "1")
+        .env_remove("STOCKADE_REQUIRE")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
+
 #[test]
 fn a_killed_suite_leaves_nothing() {
     use std::io::Read as _;

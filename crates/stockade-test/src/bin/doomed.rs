@@ -30,6 +30,9 @@ fn main() -> ExitCode {
             attack("orphan", "leave a process")
                 .sh("sleep 1000 & true")
                 .leak(survives()),
+            allowed("signals", "die of an interrupt")
+                .sh("sh -c 'kill -INT $$'; test $? = 130 && sh -c 'kill -HUP $$'; exit $?")
+                .works(exits(129)),
             attack("gap", "a hole that is on record")
                 .sh("echo x > @OUT@/t")
                 .leak(host("test -e @OUT@/t"))
