@@ -30,7 +30,7 @@ const LONGEST_OUTPUT: usize = 16 << 20;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long a new container has to answer before it is given up.
-const HEALTH_TIMEOUT: Duration = Duration::from_secs(10);
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A container for one project, and what it is made of.
 #[derive(Debug)]

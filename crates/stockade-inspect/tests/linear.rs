@@ -13,7 +13,9 @@ const WITHIN: usize = 15 * 1024;
 /// Several windows.
 const BEYOND: usize = 256 * 1024;
 /// What a byte may cost at most, in a build without optimisation on a slow machine.
-const BOUND: Duration = Duration::from_secs(15);
+const BOUND: Duration = Duration::from_secs(60);
+/// How often a ratio is measured before it is believed that it is too high.
+const MEASURED: u32 = 20;
 /// Below this the clock is too coarse for a ratio to say anything.
 const LEAST: Duration = Duration::from_millis(20);
 
@@ -160,15 +162,17 @@ fn four_times_the_text_takes_about_four_times_as_long() {
         if spent(piece, 4 * WITHIN) < LEAST {
             continue;
         }
-        // The best of three: a page fault or a cold cache only ever adds. The quarter is read four
-        // times in one measurement, because the clock moves in steps of some milliseconds.
-        let least = |size, times| {
-            (0..3)
-                .map(|_| spent_on(piece, size, times))
-                .min()
-                .unwrap_or_default()
-        };
-        let (quarters, full) = (least(WITHIN, 4), least(4 * WITHIN, 1));
+        // The least of some: a page fault, a cold cache or a neighbour on the same core only ever
+        // adds. The quarter is read four times in one measurement, because the clock moves in steps
+        // of some milliseconds.
+        let (mut quarters, mut full) = (Duration::MAX, Duration::MAX);
+        for round in 0..MEASURED {
+            quarters = quarters.min(spent_on(piece, WITHIN, 4));
+            full = full.min(spent_on(piece, 4 * WITHIN, 1));
+            if round >= 2 && full < quarters * 2 {
+                break;
+            }
+        }
         assert!(
             full < quarters * 2,
             "{piece:?}: {quarters:?} for four quarters of a window, {full:?} for a whole one"

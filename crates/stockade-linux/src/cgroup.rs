@@ -71,8 +71,11 @@ impl Entered {
     pub(crate) fn remove(self) {
         for mut group in self.0 {
             // A process that can't leave keeps its group alive, and there is nobody to tell.
-            let _ = group.way_out.write_all(MYSELF);
-            group.remove_when_empty();
+            let attempts = match group.way_out.write_all(MYSELF) {
+                Ok(()) => REMOVAL_ATTEMPTS,
+                Err(_) => 1,
+            };
+            group.remove_when_empty(attempts);
         }
     }
 }
@@ -80,8 +83,8 @@ impl Entered {
 impl Group {
     /// The dead leave their group only when the kernel has finished with them, a moment after
     /// they were reaped.
-    fn remove_when_empty(&self) {
-        for _ in 0..REMOVAL_ATTEMPTS {
+    fn remove_when_empty(&self, attempts: u32) {
+        for _ in 0..attempts {
             match rustix::fs::unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR) {
                 Err(Errno::BUSY) => std::thread::sleep(REMOVAL_PAUSE),
                 _ => return,
@@ -93,5 +96,6 @@ impl Group {
 /// What stands for the writing process in a list of processes.
 const MYSELF: &[u8] = b"0";
 
-const REMOVAL_ATTEMPTS: u32 = 500;
+/// Ten seconds in all: on a busy machine the dead wait for their turn, too.
+const REMOVAL_ATTEMPTS: u32 = 5000;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(2);

@@ -16,7 +16,7 @@ use crate::config::ProxyConfig;
 use crate::upstream::split_port;
 
 /// For a tool to say what it is configured to use; npm and pip take most of a second.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A list for development: the hosts that pip, npm, cargo, go and git are configured to use on
 /// this machine. Addresses of private networks stay out of reach, whatever a name resolves to.

@@ -12,18 +12,20 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+/// How long a process that was killed may take to be gone, on a machine that has other work.
+pub const TO_DIE: Duration = Duration::from_secs(10);
+
 /// A process of the fixture that was alive when counted.
 #[derive(Debug)]
 pub struct Member {
-    pid: i32,
-    command: String,
+    description: String,
     pidfd: OwnedFd,
 }
 
 impl Member {
-    /// `pid: command line`, for messages.
+    /// Its id, name and command line, and its parent's, for messages.
     pub fn describe(&self) -> String {
-        format!("{}: {}", self.pid, self.command)
+        self.description.clone()
     }
 }
 
@@ -46,13 +48,13 @@ pub fn members(base: &Path, token: &str) -> Vec<Member> {
             if is_zombie(&proc) || !belongs(&proc, base, token, own_mounts.as_deref()) {
                 return None;
             }
-            let command = fs::read(proc.join("cmdline")).unwrap_or_default();
-            let command = String::from_utf8_lossy(&command).replace('\0', " ");
-            Some(Member {
-                pid,
-                command: command.chars().take(160).collect(),
-                pidfd,
-            })
+            let parent = parent(&proc);
+            let description = format!(
+                "process {}, child of {}",
+                named(&proc),
+                named(&Path::new("/proc").join(parent))
+            );
+            Some(Member { description, pidfd })
         })
         .collect()
 }
@@ -85,7 +87,7 @@ pub fn end(members: Vec<Member>) -> Vec<Member> {
         // Already gone is as good.
         let _ = pidfd_send_signal(&member.pidfd, Signal::KILL);
     }
-    outlive(members, Duration::from_secs(5))
+    outlive(members, TO_DIE)
 }
 
 /// Kills whoever belongs to the fixture, and whoever those had started before they were killed.
@@ -116,15 +118,33 @@ fn belongs(proc: &Path, base: &Path, token: &str, own_mounts: Option<&Path>) -> 
 }
 
 fn is_zombie(proc: &Path) -> bool {
-    // The state follows the command name, which is in parentheses and may hold anything.
-    fs::read_to_string(proc.join("stat")).is_ok_and(|stat| {
-        stat.rsplit(") ")
-            .next()
-            .is_some_and(|rest| rest.starts_with('Z'))
-    })
+    state(proc).starts_with('Z')
 }
 
-fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+/// What `stat` says behind the command's name, which is in parentheses and may hold anything.
+fn state(proc: &Path) -> String {
+    let stat = fs::read_to_string(proc.join("stat")).unwrap_or_default();
+    stat.rsplit(") ").next().unwrap_or_default().to_owned()
+}
+
+fn parent(proc: &Path) -> String {
+    let state = state(proc);
+    state.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+/// `12 (sleep) sleep 100`.
+fn named(proc: &Path) -> String {
+    let id = proc.file_name().unwrap_or_default().to_string_lossy();
+    let name = fs::read_to_string(proc.join("comm")).unwrap_or_default();
+    let command = fs::read(proc.join("cmdline")).unwrap_or_default();
+    let command = String::from_utf8_lossy(&command).replace('\0', " ");
+    let command: String = command.trim_end().chars().take(160).collect();
+    format!("{id} ({}) {command}", name.trim_end())
+        .trim_end()
+        .to_owned()
+}
+
+pub(crate) fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     !needle.is_empty()
         && haystack
             .windows(needle.len())

@@ -1,10 +1,9 @@
 //! Runs one case as one user: control first, then boxed, each in a fresh fixture.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use crate::Failure;
-use crate::case::{Case, Control, Program, Reading, Start, Step};
+use crate::case::{BOUND, Case, Control, Program, Reading, Start, Step};
 use crate::census;
 use crate::digest::Digest;
 use crate::exec::{Invocation, Outcome, run, script};
@@ -24,6 +23,10 @@ const GUARD: &str = "unshare -mupf --mount-proc --kill-child --";
 
 /// In the text of a failure whose launcher could not set the sandbox up.
 const NEVER_STARTED: &str = "the command never started (exit code 125)";
+
+/// Words for seconds, in a control and inside; see [`World::expand`]. What must not happen inside
+/// has no chance there to be only late, and the control has all the time that it needs.
+const SPANS: [(&str, u32, u32); 2] = [("LONG", 6, 3600), ("RACE", 60, 2)];
 
 /// Marks a leak in a failure's text.
 const LEAK: &str = "LEAK";
@@ -106,6 +109,13 @@ fn play(
     let mut world = World::new(stage, actor, &name)?;
     world.define("LAN", lan_address().unwrap_or_else(|| "127.0.0.1".into()));
     world.define("BIN", runner.program().display().to_string());
+    for (word, control, boxed) in SPANS {
+        let span = match side {
+            Side::Control => control,
+            Side::Boxed => boxed,
+        };
+        world.define(word, span.to_string());
+    }
     let judge = stage.actors.last().unwrap_or(actor).clone();
     let result = enact(case, &mut world, &judge, runner, side);
     for text in &case.cleanup {
@@ -146,7 +156,7 @@ fn enact(
     let alive = census::members(&world.base, &world.token);
     let alive: Vec<_> = match side {
         Side::Control => alive.iter().map(census::Member::describe).collect(),
-        Side::Boxed => census::outlive(alive, Duration::from_secs(1))
+        Side::Boxed => census::outlive(alive, census::TO_DIE)
             .iter()
             .map(census::Member::describe)
             .collect(),
@@ -341,7 +351,7 @@ fn host_script(world: &World, text: &str) -> Invocation {
         env: world.environment(),
         stdin: None,
         capture: world.witness().join("script"),
-        bound: Duration::from_secs(60),
+        bound: BOUND,
     }
 }
 

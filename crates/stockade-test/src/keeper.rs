@@ -46,7 +46,7 @@ rm -rf "$dir"
 "#;
 
 /// How long an engine may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where an engine's data is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +136,9 @@ impl Keeper {
         };
         let end = Instant::now() + PATIENCE;
         while UnixStream::connect(&started.socket).is_err() {
-            if Instant::now() > end {
+            // A process that has ended has no arguments any more, until its parent asks for it.
+            let arguments = fs::read(format!("/proc/{}/cmdline", started.engine));
+            if arguments.is_ok_and(|bytes| bytes.is_empty()) || Instant::now() > end {
                 let log = fs::read_to_string(dir.join("log")).unwrap_or_default();
                 let last: Vec<&str> = log.lines().rev().take(5).collect();
                 return Err(format!("the engine does not come up: {last:#?}"));

@@ -37,8 +37,10 @@ pub mod podman;
 pub mod report;
 pub mod runner;
 pub mod sign;
+mod signals;
 pub mod stage;
 pub mod suite;
+mod traces;
 pub mod world;
 
 pub use case::{Case, allowed, attack};

@@ -14,9 +14,9 @@
 //! Controls are not run: the contract suite has shown that each attack works.
 
 mod claims;
+mod table;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,8 +30,10 @@ use crate::flag::Flag;
 use crate::judge::{Inside, inside};
 use crate::need::{Prober, is_required_word};
 use crate::runner::Runner;
+use crate::signals;
 use crate::stage::{Actor, Role, Stage, is_root};
-use crate::suite::{PTY, Traces, is_filtered_out, say};
+use crate::suite::{PTY, is_filtered_out, say};
+use crate::traces::Traces;
 
 /// What the test program is about.
 #[derive(Debug)]
@@ -93,10 +95,18 @@ pub struct Prepared {
 /// Something that is stopped by being dropped.
 pub trait Guard: std::fmt::Debug + Send + Sync {}
 
-type Cells = Arc<Mutex<BTreeMap<(String, &'static str), &'static str>>>;
+/// What became of one row on one backend.
+struct Cell {
+    word: &'static str,
+    /// What was seen, where that is not just what the row asks for.
+    why: String,
+}
+
+type Cells = Arc<Mutex<BTreeMap<(String, &'static str), Cell>>>;
 
 /// Runs it with the arguments of the process.
 pub fn main(matrix: &Matrix) -> ExitCode {
+    signals::by_default();
     let arguments = Arguments::from_args();
     match conduct(matrix, &arguments) {
         Ok(code) => code,
@@ -154,9 +164,10 @@ fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> 
             let tried = tried(column, &case, &root, &mut prober);
             let key = (case.id().to_owned(), column.backend);
             if let Err(why) = tried {
-                record(&cells, key, "–");
+                let told = why.clone();
+                record(&cells, key, Cell { word: "–", why });
                 trials.push(
-                    Trial::test(name, move || Err(Failed::from(why))).with_ignored_flag(true),
+                    Trial::test(name, move || Err(Failed::from(told))).with_ignored_flag(true),
                 );
                 continue;
             }
@@ -189,17 +200,10 @@ fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> 
         Ok(())
     };
     drop(prepared);
-    let dir = stage.dir.clone();
-    drop(Arc::try_unwrap(stage));
-    let mut left = Traces::now().beyond(&before);
-    if dir.exists() {
-        left.push(format!("directory {}", dir.display()));
-    }
+    let left = before.check(stage);
     outcome?;
-    if left.is_empty() {
-        return Ok(conclusion.exit_code());
-    }
-    Err(format!("left behind on the host: {left:#?}"))
+    left?;
+    Ok(conclusion.exit_code())
 }
 
 fn name(column: &Column, case: &Case) -> String {
@@ -243,7 +247,7 @@ fn on(case: Case, column: &Column, prepared: &Prepared) -> Case {
     case
 }
 
-fn record(cells: &Cells, key: (String, &'static str), cell: &'static str) {
+fn record(cells: &Cells, key: (String, &'static str), cell: Cell) {
     if let Ok(mut cells) = cells.lock() {
         cells.insert(key, cell);
     }
@@ -260,22 +264,23 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn cell(&self) -> Result<&'static str, Failure> {
-        match inside(&self.case, &self.actor, &self.stage, &self.runner) {
-            Inside::Holds if self.case.denies() => Ok("enforced"),
-            Inside::Holds => Ok("works"),
-            Inside::Refuses(_) => Ok("refused"),
+    fn cell(&self) -> Result<Cell, Failure> {
+        let (word, why) = match inside(&self.case, &self.actor, &self.stage, &self.runner) {
+            Inside::Holds if self.case.denies() => ("enforced", String::new()),
+            Inside::Holds => ("works", String::new()),
+            Inside::Refuses(text) => ("refused", text),
             Inside::Breaks(text) => {
                 say(&format!("{} differs: {text}", self.case.id()));
-                Ok("differs")
+                ("differs", text)
             }
             // On the ledger: nothing stops it anywhere.
-            Inside::Leaks(_) if self.case.gap.is_some() => Ok("not"),
+            Inside::Leaks(text) if self.case.gap.is_some() => ("not", text),
             Inside::Leaks(text) => match self.admission()? {
-                Some(word) => Ok(word),
-                None => Err(format!("it leaks, and the report calls it full\n{text}")),
+                Some(word) => (word, text),
+                None => return Err(format!("it leaks, and the report calls it full\n{text}")),
             },
-        }
+        };
+        Ok(Cell { word, why })
     }
 
     /// What the report of this policy says about the clauses which the row is about, if it does
@@ -318,29 +323,33 @@ fn compare(
     let rows = rows.iter().map(|case| (case.id(), case.title()));
     let found = |row: &str, backend: &'static str| {
         let cell = cells.get(&(row.to_owned(), backend));
-        cell.map_or_else(String::new, |cell| (*cell).to_owned())
+        cell.map_or_else(String::new, |cell| cell.word.to_owned())
+    };
+    let why = |row: &str, backend: &'static str| {
+        let cell = cells.get(&(row.to_owned(), backend));
+        cell.map_or("", |cell| &cell.why)
     };
     let mut differences = Vec::new();
-    let table = Table {
+    let table = table::Table {
         name: "table",
         heads: "| row | case |",
         columns,
         all: &matrix.columns,
     };
-    let text = table.put(&text, rows, found, &mut differences)?;
+    let text = table.put(&text, rows, found, why, &mut differences)?;
     let clauses = claimed.keys().map(|(clause, _)| clause.as_str());
     let clauses: std::collections::BTreeSet<&str> = clauses.collect();
     let said = |clause: &str, backend: &'static str| {
         let claim = claimed.get(&(clause.to_owned(), backend));
         claim.cloned().unwrap_or_default()
     };
-    let table = Table {
+    let table = table::Table {
         name: "claims",
         heads: "| clause |",
         ..table
     };
     let rows = clauses.into_iter().map(|clause| (clause, ""));
-    let text = table.put(&text, rows, said, &mut differences)?;
+    let text = table.put(&text, rows, said, |_, _| "", &mut differences)?;
     if differences.is_empty() {
         return Ok(());
     }
@@ -348,93 +357,8 @@ fn compare(
         return fs::write(&matrix.document, text).map_err(told);
     }
     Err(format!(
-        "{} is not what happened (STOCKADE_BLESS=1 rewrites it): {differences:#?}",
-        matrix.document.display()
+        "{} is not what happened (STOCKADE_BLESS=1 rewrites it):\n{}",
+        matrix.document.display(),
+        differences.join("\n")
     ))
-}
-
-/// One of the document's tables, between two comments with its name.
-#[derive(Clone, Copy)]
-struct Table<'a> {
-    name: &'static str,
-    heads: &'static str,
-    /// Those that could be tried here; the others stay as they are.
-    columns: &'a [&'a Column],
-    all: &'a [Column],
-}
-
-impl Table<'_> {
-    /// The text with the table as it is now.
-    fn put<'a>(
-        &self,
-        text: &str,
-        rows: impl Iterator<Item = (&'a str, &'a str)>,
-        cell: impl Fn(&str, &'static str) -> String,
-        differences: &mut Vec<String>,
-    ) -> Result<String, Failure> {
-        let begin = format!("<!-- {}: begin -->", self.name);
-        let end = format!("<!-- {}: end -->", self.name);
-        let none = || format!("no table `{}` in the document", self.name);
-        let (head, rest) = text.split_once(&begin).ok_or_else(none)?;
-        let (old, tail) = rest.split_once(&end).ok_or_else(none)?;
-        let known = parse(old, self.all.len());
-        let mut table = format!("\n{}", self.heads);
-        for column in self.all {
-            let _ = write!(table, " {} |", column.backend);
-        }
-        let first = self.heads.matches('|').count() - 1;
-        let _ = write!(table, "\n|{}\n", "---|".repeat(first + self.all.len()));
-        for (row, title) in rows {
-            let _ = write!(table, "| {row} |");
-            if !title.is_empty() {
-                let _ = write!(table, " {title} |");
-            }
-            for column in self.all {
-                let before = known.get(&(row.to_owned(), column.backend.to_owned()));
-                let before = before.map_or("", String::as_str);
-                let tried = self
-                    .columns
-                    .iter()
-                    .any(|tried| tried.backend == column.backend);
-                let found = cell(row, column.backend);
-                let now = match (tried, found.is_empty()) {
-                    (true, false) => &found,
-                    (false, _) if !before.is_empty() => before,
-                    _ => "–",
-                };
-                if now != before {
-                    differences.push(format!("{}/{row}: {before} → {now}", column.backend));
-                }
-                let _ = write!(table, " {now} |");
-            }
-            table.push('\n');
-        }
-        Ok(format!("{head}{begin}\n{table}\n{end}{tail}"))
-    }
-}
-
-/// The cells of a table, by row and column.
-fn parse(table: &str, count: usize) -> BTreeMap<(String, String), String> {
-    let split = |line: &str| -> Vec<String> {
-        let inner = line.trim().trim_matches('|');
-        inner
-            .split('|')
-            .map(|cell| cell.trim().to_owned())
-            .collect()
-    };
-    let mut lines = table.lines().filter(|line| line.starts_with('|'));
-    let heads = lines.next().map(split).unwrap_or_default();
-    let mut cells = BTreeMap::new();
-    for line in lines {
-        let row = split(line);
-        // Titles may hold the separator: the columns are counted from the end.
-        let count = count.min(heads.len());
-        let Some(first) = row.len().checked_sub(count) else {
-            continue;
-        };
-        for (head, cell) in heads[heads.len() - count..].iter().zip(&row[first..]) {
-            cells.insert((row[0].clone(), head.clone()), cell.clone());
-        }
-    }
-    cells
 }

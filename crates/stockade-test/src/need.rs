@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::exec::{Invocation, PATH, run};
 use crate::runner::Runner;
@@ -145,7 +144,7 @@ impl<'a> Prober<'a> {
             ],
             stdin: None,
             capture: self.stage.dir.join(format!("probe{}", self.stage.next())),
-            bound: Duration::from_secs(10),
+            bound: crate::case::BOUND,
         };
         let outcome = run(&invocation, actor)?;
         if outcome.code == 0 {

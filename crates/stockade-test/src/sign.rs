@@ -15,7 +15,7 @@ pub struct Scene<'a> {
     pub outcomes: &'a [Outcome],
     /// What reached the host side.
     pub heard: &'a str,
-    /// Processes that outlived the run by a second.
+    /// Processes that outlived the run, inside by ten seconds.
     pub survivors: &'a [String],
     /// What changed in project, home and outside.
     pub changes: &'a [String],
@@ -65,7 +65,7 @@ pub fn host(command: &'static str) -> Sign {
             env: scene.world.environment(),
             stdin: None,
             capture: scene.world.witness().join("judge"),
-            bound: std::time::Duration::from_secs(20),
+            bound: crate::case::BOUND,
         };
         run(&invocation, scene.judge).is_ok_and(|outcome| outcome.code == 0)
     })

@@ -16,6 +16,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::Failure;
 
@@ -29,7 +30,7 @@ cat > /dev/null
 if [ -n "$2" ]; then
     pkill -KILL -u "$2"
     # Another suite may hold the lock on the password file for a moment.
-    for attempt in 1 2 3 4 5 6 7 8 9 10; do
+    for attempt in $(seq 100); do
         userdel -f "$2" > /dev/null 2>&1
         id "$2" > /dev/null 2>&1 || break
         sleep 0.2
@@ -215,9 +216,9 @@ pub fn is_root() -> bool {
 }
 
 fn add_user(name: &str, home: &Path) -> Result<Actor, Failure> {
-    let mut complaint = String::new();
+    let end = Instant::now() + Duration::from_secs(60);
     // useradd refuses while another suite holds the lock on the password file.
-    for _ in 0..20 {
+    loop {
         let output = Command::new("useradd")
             .args(["--no-create-home", "--shell", "/bin/sh", "--home-dir"])
             .arg(home)
@@ -236,10 +237,12 @@ fn add_user(name: &str, home: &Path) -> Result<Actor, Failure> {
                 foreign: true,
             });
         }
-        complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        if Instant::now() > end {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("useradd {name}: {complaint}"));
+        }
+        std::thread::sleep(Duration::from_millis(100));
     }
-    Err(format!("useradd {name}: {complaint}"))
 }
 
 fn passwd() -> Vec<(String, u32, u32)> {

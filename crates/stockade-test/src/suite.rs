@@ -16,11 +16,12 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::Failure;
 use crate::case::Case;
-use crate::census;
 use crate::judge::judge;
 use crate::need::{Prober, is_required};
 use crate::runner::Runner;
-use crate::stage::{Actor, Role, Stage, is_root, user_remains};
+use crate::signals;
+use crate::stage::{Actor, Role, Stage, is_root};
+use crate::traces::Traces;
 
 /// Drives a pseudo-terminal from scripts; `@PTY@` in a launcher script.
 pub(crate) const PTY: &str = include_str!("python/terminal.py");
@@ -60,6 +61,7 @@ struct Pass {
 
 /// Runs the suite with the arguments of the process.
 pub fn main(suite: Suite) -> ExitCode {
+    signals::by_default();
     let arguments = Arguments::from_args();
     match conduct(suite, &arguments) {
         Ok(code) => code,
@@ -110,26 +112,9 @@ fn conduct(suite: Suite, arguments: &Arguments) -> Result<ExitCode, Failure> {
     for skip in skips {
         say(&skip);
     }
-    let dir = stage.dir.clone();
-    let strays = census::members(&dir, &format!("stkmark{}x", std::process::id()));
-    let mut left: Vec<String> = strays.iter().map(census::Member::describe).collect();
-    census::end(strays);
     drop(passes);
-    match Arc::try_unwrap(stage) {
-        Ok(stage) => drop(stage),
-        Err(_) => left.push("a test still holds the stage".to_owned()),
-    }
-    left.extend(Traces::now().beyond(&before));
-    if dir.exists() {
-        left.push(format!("directory {}", dir.display()));
-    }
-    if user_remains() {
-        left.push("the ordinary user".to_owned());
-    }
-    if left.is_empty() {
-        return Ok(conclusion.exit_code());
-    }
-    Err(format!("left behind on the host: {left:#?}"))
+    before.check(stage)?;
+    Ok(conclusion.exit_code())
 }
 
 /// The command line and then, where the suite has it, the library.
@@ -283,72 +268,6 @@ fn duplicate_ids(cases: &[Case]) -> Vec<&'static str> {
         .filter(|pair| pair[0] == pair[1])
         .map(|pair| pair[0])
         .collect()
-}
-
-/// What a sandbox could leave on the host outside every fixture.
-pub(crate) struct Traces {
-    mounts: Vec<String>,
-    names: Vec<PathBuf>,
-}
-
-impl Traces {
-    pub(crate) fn now() -> Self {
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let mut names = Vec::new();
-        for dir in ["/tmp", "/run", "/dev/shm", "/dev/mqueue", "/var/tmp"] {
-            names.extend(ours(dir.as_ref()));
-        }
-        for group in list("/sys/fs/cgroup".as_ref()) {
-            names.extend(ours(&group));
-        }
-        Self {
-            mounts: mounts.lines().map(str::to_owned).collect(),
-            names,
-        }
-    }
-
-    pub(crate) fn beyond(self, earlier: &Self) -> Vec<String> {
-        let own = format!("stk-test-{}", std::process::id());
-        let mounts = self
-            .mounts
-            .into_iter()
-            .filter(|m| m.contains(&own))
-            .map(|m| format!("mount {m}"));
-        let names = self
-            .names
-            .into_iter()
-            .filter(|name| !earlier.names.contains(name) && name.exists() && is_idle(name))
-            .map(|name| format!("{}", name.display()));
-        mounts.chain(names).collect()
-    }
-}
-
-fn list(dir: &std::path::Path) -> Vec<PathBuf> {
-    fs::read_dir(dir)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .collect()
-}
-
-/// Names that the product or this suite would use; other suites may run at the same time.
-fn ours(dir: &std::path::Path) -> Vec<PathBuf> {
-    let own = std::process::id().to_string();
-    let mine = |path: &PathBuf| {
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        name.contains("stockade") || (name.contains("stkmark") && name.contains(&own))
-    };
-    list(dir).into_iter().filter(mine).collect()
-}
-
-/// A control group that still has processes belongs to a sandbox that runs now, not to us.
-fn is_idle(path: &std::path::Path) -> bool {
-    fs::read_to_string(path.join("cgroup.procs")).map_or(true, |procs| procs.trim().is_empty())
 }
 
 pub(crate) fn say(line: &str) {

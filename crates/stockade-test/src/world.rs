@@ -9,6 +9,11 @@ use crate::Failure;
 use crate::exec::PATH;
 use crate::stage::{Actor, Stage};
 
+/// How the tokens of this suite begin.
+pub(crate) fn mark() -> String {
+    format!("stkmark{}x", std::process::id())
+}
+
 /// A fresh fixture, owned by the actor. Removed when dropped.
 #[derive(Debug)]
 pub struct World {
@@ -31,7 +36,8 @@ impl World {
         let base = stage
             .dir
             .join(format!("{number}-{}", name.replace('/', "-")));
-        let token = format!("stkmark{}x{number}", std::process::id());
+        // Ends in a letter: the first must not be found in the tenth.
+        let token = format!("{}{number}z", mark());
         let mut words = BTreeMap::from([
             ("MARK", format!("begun-{token}")),
             ("SECRET", format!("secret-{token}")),
@@ -95,8 +101,12 @@ impl World {
         self.words.insert(word, meaning);
     }
 
-    /// Replaces `@P@`, `@HOME@`, `@OUT@`, `@W@`, `@SECRET@`, `@MARK@`, `@ID@` and the words of the
-    /// case's host side by what they mean in this fixture.
+    /// Replaces `@P@`, `@HOME@`, `@OUT@`, `@W@`, `@SECRET@`, `@MARK@`, `@ID@`, `@LONG@`, `@RACE@` and the
+    /// words of the case's host side by what they mean in this fixture.
+    ///
+    /// `@LONG@` is for commands that the sandbox must end: seconds to wait, six in a control and
+    /// longer than any bound inside. `@RACE@` is for attacks that have to win a race: seconds to
+    /// try it in, two inside, and as many as it may take in a control, which ends when it has won.
     pub fn expand(&self, template: &str) -> String {
         self.words
             .iter()

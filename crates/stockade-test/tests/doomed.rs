@@ -111,6 +111,20 @@ fn an_unmet_need_is_told_or_fails() {
     assert!(!required.status.success() && text(&required).contains("STOCKADE_REQUIRE has tool:"));
 }
 
+/// A suite that was started with signals ignored starts its cases without.
+#[test]
+fn signals_are_not_ignored_by_inheritance() {
+    let output = Command::new("env")
+        .args(["--ignore-signal=INT,HUP"])
+        .arg(env!("CARGO_BIN_EXE_stockade-test-doomed"))
+        .args(["signals", "--test-threads=1"])
+        .env("STOCKADE_TEST_CONTROLS", "1")
+        .env_remove("STOCKADE_REQUIRE")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
+
 #[test]
 fn a_killed_suite_leaves_nothing() {
     use std::io::Read as _;
@@ -124,7 +138,7 @@ fn a_killed_suite_leaves_nothing() {
         .status()
         .unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let script = format!("#!/bin/sh\necho > '{}'\nexec sleep 60\n", flag.display());
+    let script = format!("#!/bin/sh\necho > '{}'\nexec sleep 3600\n", flag.display());
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let mut suite = Command::new(env!("CARGO_BIN_EXE_stockade-test-doomed"))
@@ -145,7 +159,7 @@ fn a_killed_suite_leaves_nothing() {
     assert!(!passwd.contains(&format!("stk-test-{}:", suite.id())));
 }
 
-/// Blocks on the directory's parent until the stage is gone, at most ten seconds.
+/// Blocks on the directory's parent until the stage is gone, at most two minutes.
 fn wait_for_removal(stage: &Path) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::fs::inotify;
@@ -153,7 +167,7 @@ fn wait_for_removal(stage: &Path) {
     inotify::add_watch(&watch, stage.parent().unwrap(), inotify::WatchFlags::DELETE).unwrap();
     if stage.exists() {
         let timeout = Timespec {
-            tv_sec: 10,
+            tv_sec: 120,
             tv_nsec: 0,
         };
         poll(&mut [PollFd::new(&watch, PollFlags::IN)], Some(&timeout)).unwrap();

@@ -27,7 +27,7 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 /// How long the kernel may take to freeze everybody.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the dead may take to leave.
-const LINGERING: Duration = Duration::from_secs(1);
+const LINGERING: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl Freezer {

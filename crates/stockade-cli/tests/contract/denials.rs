@@ -70,7 +70,7 @@ pub(crate) fn cases() -> Vec<Case> {
             .needs(Need::Tool("curl"))
             .flag(report())
             .flag(Flag::Allow("a.test".into()))
-            .sh("curl -sS -m 3 https://b.test/")
+            .sh("curl -sS -m 60 https://b.test/")
             .control(NO_REPORT)
             .boxed(record("b.test:443", |denial, _| {
                 denial.host == "b.test" && denial.port == 443 && !denial.rule.is_empty()

@@ -96,9 +96,13 @@ pid = os.fork()
 if pid == 0:
     while True:
         page[2:size - 1] = outside; page[2:size - 1] = inside
-for _ in range(3000):
-    s = socket.socket(socket.AF_UNIX); s.setblocking(False)
-    _libc.connect(s.fileno(), ctypes.c_void_p(address), size); s.close()
+end = time.monotonic() + @RACE@
+reached = inside
+while reached != outside and time.monotonic() < end:
+    with socket.socket(socket.AF_UNIX) as s:
+        s.setblocking(False)
+        if _libc.connect(s.fileno(), ctypes.c_void_p(address), size) == 0:
+            reached = os.fsencode(s.getpeername())
 os.kill(pid, 9); os.waitpid(pid, 0)
 import shutil; shutil.rmtree('/tmp/@ID@')
 ",

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use stockade_test::case::Control;
 use stockade_test::{
-    Case, Flag, HostSide, Need, Sign, allowed, attack, closure, exits, host, not, prints,
-    stdout_is, survives,
+    Case, Flag, HostSide, Need, allowed, attack, closure, exits, host, prints, stdout_is, survives,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -17,15 +16,6 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 const NO_LAUNCHER: Control = Control::Absent("the launcher's own answer is under test");
-
-fn within(seconds: u64) -> Sign {
-    closure(format!("over in {seconds} s"), move |scene| {
-        scene
-            .outcomes
-            .iter()
-            .all(|outcome| outcome.elapsed < Duration::from_secs(seconds))
-    })
-}
 
 /// Directories for a search path: one that can't be searched, an empty one, and two with a `tool`.
 const CLOSED: &str = "mkdir closed empty plain good && chmod 0 closed
@@ -167,10 +157,10 @@ fn endings() -> Vec<Case> {
             .works(prints("code-143"))
             .leak(survives()),
         attack("L07", "leave a background child")
-            .sh("sleep 100 & exit 5")
+            // A launcher that waited for it would not be back within the bound.
+            .sh("sleep 3600 & exit 5")
             .works(exits(5))
-            .leak(survives())
-            .boxed(within(3)),
+            .leak(survives()),
         attack("L07b", "leave a daemon: double fork, own session, signals ignored")
             .python(
                 r"
@@ -181,20 +171,21 @@ if os.fork() == 0:
             try: signal.signal(number, signal.SIG_IGN)
             except (OSError, ValueError): pass
         os.closerange(0, 64)
-        os.execv('/bin/sleep', ['sleep', '100'])
+        os.execv('/bin/sleep', ['sleep', '3600'])
     os._exit(0)
 os.wait()
 ",
             )
-            .leak(survives())
-            .boxed(within(3)),
+            .leak(survives()),
         attack("L12", "run past the wall-time limit")
-            .flag(Flag::Timeout("1s".into()))
-            .sh("(trap '' TERM INT HUP; sleep 3; echo finished > late) & sleep 3; echo finished")
-            .leak(prints("finished"))
-            .boxed(exits(124))
-            .boxed(within(3))
-            .boxed(not(host("test -e late"))),
+            .flag(Flag::Timeout("5s".into()))
+            .sh("(trap '' TERM INT HUP; sleep @LONG@; echo finished > late) & wait; echo finished")
+            .leak(closure("it runs to its end or to the bound", |scene| {
+                let outcome = &scene.outcomes[0];
+                outcome.overran || outcome.out().contains("finished")
+            }))
+            .leak(host("test -e late"))
+            .boxed(exits(124)),
         allowed("L15", "signals reach the command")
             .launcher(
                 "for sig in TERM INT HUP QUIT USR1 USR2; do mkfifo @W@/o.$sig
@@ -227,10 +218,10 @@ def zombies():
             try: count += open(f'/proc/{name}/stat').read().rsplit(') ', 1)[1].startswith('Z')
             except OSError: pass
     return count
-# Reaping is another process's work: give it turns, not time.
-for _ in range(2000):
-    if zombies() == 0: break
-    os.sched_yield()
+# Reaping is another process's work, which has to get its turn first.
+import time
+end = time.monotonic() + 60
+while zombies() and time.monotonic() < end: time.sleep(0.01)
 print('zombies', zombies())
 ",
             )
@@ -252,7 +243,7 @@ fn streams() -> Vec<Case> {
         allowed("L09", "one GiB through a pipe")
             .launcher("head -c 1G /dev/zero | @RUN@ sh -c 'echo @MARK@ >&2; exec cat' | wc -c")
             .works(stdout_is("1073741824"))
-            .bound(Duration::from_secs(60)),
+            .bound(Duration::from_secs(300)),
         allowed("L09b", "every byte as it was")
             .needs(Need::Tool("openssl"))
             .launcher(

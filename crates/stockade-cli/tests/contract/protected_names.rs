@@ -93,7 +93,7 @@ def flip():
     while not stop:
         os.chdir('@P@/sub'); os.chdir('@P@')
 thread = threading.Thread(target=flip); thread.start()
-end = time.monotonic() + 2
+end = time.monotonic() + @RACE@
 while time.monotonic() < end and not os.path.exists('@P@/.bashrc'):
     try:
         open('../p/.bashrc', 'w').write('x')
@@ -119,7 +119,7 @@ pid = os.fork()
 if pid == 0:
     while True:
         page[0:7] = b'.bashrc'; page[0:7] = b'harmle.'
-end = time.monotonic() + 2
+end = time.monotonic() + @RACE@
 while time.monotonic() < end and not os.path.exists('.bashrc'):
     fd = _libc.openat(AT_FDCWD, ctypes.c_void_p(path), os.O_CREAT | os.O_WRONLY, 0o644)
     if fd >= 0:

@@ -105,27 +105,27 @@ fn web() -> u16 {
 
 /// By the proxy, without it, to who is not listed, and to an address.
 const CLIENT: &str = r"
-import os, socket, time, urllib.request, urllib.error
+import os, socket, urllib.request, urllib.error
 port = int(os.environ['WEB'])
 def get(name):
-    try: return urllib.request.urlopen('http://%s:%d/' % (name, port), timeout=10).read().decode().strip()
+    try: return urllib.request.urlopen('http://%s:%d/' % (name, port), timeout=100).read().decode().strip()
     except urllib.error.HTTPError as error: return error.code
 print('proxy', get('a.test'), get('b.test'))
 def raw(name):
-    begun = time.time()
     try:
         place = socket.getaddrinfo(name, port, socket.AF_INET, socket.SOCK_STREAM)[0][4]
-        s = socket.create_connection(place, 10); s.sendall(b'GET / HTTP/1.0\r\n\r\n')
+        s = socket.create_connection(place, 100); s.sendall(b'GET / HTTP/1.0\r\n\r\n')
         text = b''
         while chunk := s.recv(4096): text += chunk
         return text.decode().split()[-1]
     except socket.gaierror: return 'no such name'
-    except OSError: return 'quickly refused' if time.time() - begun < 3 else 'late'
+    except TimeoutError: return 'late'
+    except OSError: return 'refused'
 print('raw', raw('a.test'), '/', raw('b.test'), '/', raw('203.0.113.9'))
 print(open('/etc/resolv.conf').read().strip(), '/', os.environ['https_proxy'])
 ";
 
-const SEEN: &str = "proxy hello 403\nraw hello / no such name / quickly refused\n\
+const SEEN: &str = "proxy hello 403\nraw hello / no such name / refused\n\
                     nameserver 127.0.0.1 / http://127.64.0.1:3128\n";
 
 #[test]
@@ -219,7 +219,7 @@ fn listed_hosts_are_reached_from_an_image() {
     let mut sandbox = sandbox.with_network(network, service, scene.program());
     sandbox.start().unwrap();
     for _ in 0..2 {
-        let output = sandbox.exec(&script, Some(Duration::from_secs(30)));
+        let output = sandbox.exec(&script, Some(Duration::from_secs(300)));
         let output = output.unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), seen, "{output:?}");
         // The next container has a network of its own, and somebody who answers there.
@@ -358,7 +358,7 @@ fn podman_is_as_good_as_docker() {
     let next = sandbox.build_from_dockerfile(&format!("FROM {image}\nENV STAGE=two\n"));
     assert_eq!(sandbox.image(), next.unwrap());
     sandbox.hot_swap().unwrap();
-    let late = sandbox.exec("sleep 30", Some(Duration::from_millis(200)));
+    let late = sandbox.exec("sleep 3600", Some(Duration::from_millis(200)));
     assert!(late.unwrap().timed_out);
     let output = sandbox.exec("echo $STAGE", None).unwrap();
     assert_eq!(output.stdout, b"two\n");

@@ -54,7 +54,8 @@ fn two_hundred_at_once_start_work_and_end() {
         let kept = directory.path().join(format!("word-{number}"));
         assert_eq!(fs::read_to_string(kept).unwrap(), rest);
     }
-    let left: Vec<String> = census::members(directory.path(), "no token")
+    let left = census::members(directory.path(), "no token");
+    let left: Vec<String> = census::outlive(left, census::TO_DIE)
         .iter()
         .map(census::Member::describe)
         .collect();

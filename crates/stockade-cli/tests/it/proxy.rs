@@ -73,7 +73,7 @@ pub(crate) fn host() -> u16 {
 
 fn curl(proxy: &str, args: &[&str]) -> (i32, String) {
     let output = Command::new("curl")
-        .args(["-sS", "-m", "10", "--noproxy", "", "-x", proxy])
+        .args(["-sS", "-m", "100", "--noproxy", "", "-x", proxy])
         .args(args)
         .output()
         .unwrap();

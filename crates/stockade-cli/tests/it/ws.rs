@@ -1,7 +1,9 @@
 //! `stockade ws` and `run --overlay`, from outside.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -334,7 +336,7 @@ fn what_is_paused_stands_still_and_goes_on() {
             .count()
     };
     let grows = |from: usize| {
-        let end = Instant::now() + Duration::from_secs(20);
+        let end = Instant::now() + Duration::from_secs(120);
         while lines() <= from {
             assert!(Instant::now() < end, "nothing is written");
         }
@@ -342,10 +344,14 @@ fn what_is_paused_stands_still_and_goes_on() {
     grows(3);
     context.stockade(["ws", "resume", "w"]).ends_with(1);
     context.stockade(["ws", "pause", "w"]).ends_with(0);
-    let still = lines();
-    // A hundred lines' time.
-    std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(lines(), still);
+    // What was on its way arrives; then a hundred lines' time brings none.
+    let end = Instant::now() + Duration::from_secs(60);
+    let mut still = 0;
+    while still != lines() {
+        assert!(Instant::now() < end, "it goes on");
+        still = lines();
+        std::thread::sleep(Duration::from_secs(1));
+    }
     context.stockade(["ws", "pause", "w"]).ends_with(1);
     context.stockade(["ws", "resume", "w"]).ends_with(0);
     grows(still);
@@ -368,11 +374,22 @@ fn a_command_that_was_left_running_can_be_watched_to_its_end() {
         .stockade(["ws", "create", "w", "--dir", project.to_str().unwrap()])
         .ends_with(0);
     let _left = Left(&context);
-    let script = "echo first; sleep 0.3; echo last > file; echo last";
+    let script =
+        "echo first; until test -e watched; do sleep 0.02; done; echo last > file; echo last";
     context
         .stockade(["ws", "run", "w", "-d", "--", "sh", "-c", script])
         .ends_with(0);
-    let seen = context.stockade(["ws", "attach", "w"]).ends_with(0);
-    assert_eq!(seen.stdout, "first\nlast\n");
+    let mut watching = context
+        .command(["ws", "attach", "w"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut seen = BufReader::new(watching.stdout.take().unwrap());
+    let mut text = String::new();
+    seen.read_line(&mut text).unwrap();
+    context.file("watched", "");
+    seen.read_to_string(&mut text).unwrap();
+    assert!(watching.wait().unwrap().success());
+    assert_eq!(text, "first\nlast\n");
     assert_eq!(fs::read_to_string(project.join("file")).unwrap(), "last\n");
 }

@@ -136,7 +136,7 @@ class Parallel(unittest.TestCase):
     def test_shared(self):
         with multiprocessing.Manager() as manager:
             d = manager.dict(); d['k'] = 1
-            queue = multiprocessing.Queue(); queue.put(d['k']); self.assertEqual(queue.get(timeout=5), 1)
+            queue = multiprocessing.Queue(); queue.put(d['k']); self.assertEqual(queue.get(timeout=100), 1)
 EOF
 /usr/bin/python3 -m unittest -q test_a; /usr/bin/python3 -m compileall -q .",
         ),

@@ -30,7 +30,7 @@ fn workload(id: &'static str, title: &'static str, tools: &[&'static str], scrip
     let case = allowed(id, title)
         .sh(format!("set -e\n{script}"))
         .works(exits(0))
-        .bound(Duration::from_secs(120));
+        .bound(Duration::from_secs(600));
     tools
         .iter()
         .fold(case, |case, tool| case.needs(Need::Tool(tool)))

@@ -123,7 +123,7 @@ import ctypes, os, select
 libc = ctypes.CDLL(None); fd = libc.inotify_init(); assert fd >= 0
 assert libc.inotify_add_watch(fd, b'.', 0x100) >= 0
 open('new-file', 'w').close()
-assert select.select([fd], [], [], 5)[0]; print('noticed', b'new-file' in os.read(fd, 4096))
+assert select.select([fd], [], [], 100)[0]; print('noticed', b'new-file' in os.read(fd, 4096))
 EOF",
         )
         .works(prints("noticed True")),

@@ -11,18 +11,21 @@ use stockade_test::{Case, Need, allowed, exits, host, prints};
 const BEGIN: &str = "set -eu; run() { echo @RUN@; }; s=$(set -- @RUN@; echo $1); \
                      trap '$s ws rm w --force >/dev/null 2>&1 || :' EXIT; ";
 
-/// Serves one response in pieces, and says where.
+/// Serves one response in pieces, until it is told that there are enough, and says where.
 const SERVER: &str = r"
-import socket, time
+import os, socket, time
 server = socket.create_server(('127.0.0.1', 0))
 open('port.new', 'w').write(str(server.getsockname()[1]))
-import os; os.rename('port.new', 'port')
+os.rename('port.new', 'port')
 client, _ = server.accept()
 client.recv(4096)
-client.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n')
-for piece in range(40):
+client.sendall(b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n')
+piece = 0
+while not os.path.exists('enough'):
     client.sendall(b'%099d\n' % piece)
+    piece += 1
     time.sleep(0.05)
+client.sendall(b'end of %d\n' % piece)
 client.close()
 ";
 
@@ -30,9 +33,9 @@ client.close()
 const CLIENT: &str = r"
 import os, socket, subprocess, sys, time
 program = sys.argv[1]
-end = time.monotonic() + 15
+end = time.monotonic() + 100
 while not os.path.exists('port') and time.monotonic() < end: time.sleep(0.01)
-client = socket.create_connection(('127.0.0.1', int(open('port').read())), timeout=15)
+client = socket.create_connection(('127.0.0.1', int(open('port').read())), timeout=100)
 client.sendall(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
 got = b''
 while got.count(b'\n') < 8: got += client.recv(100)
@@ -49,12 +52,15 @@ try:
 except TimeoutError:
     print('stood-still')
 assert len(got) == before, 'it went on'
-assert got.count(b'\n') < 43, 'it was over already'
 subprocess.run([program, 'ws', 'resume', 'w'], check=True)
-client.settimeout(15)
+client.settimeout(100)
+got += client.recv(4096)
+assert len(got) > before, 'it did not go on'
+open('enough', 'w').close()
 while data := client.recv(4096): got += data
 head, _, body = got.partition(b'\r\n\r\n')
-assert body == b''.join(b'%099d\n' % piece for piece in range(40)), body
+count = body.count(b'\n') - 1
+assert body == b''.join(b'%099d\n' % piece for piece in range(count)) + b'end of %d\n' % count, body
 print('whole-response')
 ";
 
@@ -108,7 +114,7 @@ pub(crate) fn cases() -> Vec<Case> {
              python3 @W@/client.py $s && echo to-the-end",
         )
         .needs(Need::Userns)
-        .bound(Duration::from_secs(60))
+        .bound(Duration::from_secs(300))
         .boxed(prints("stood-still"))
         .boxed(prints("whole-response")),
         life(
@@ -126,7 +132,7 @@ pub(crate) fn cases() -> Vec<Case> {
         )
         .needs(Need::Userns)
         .only(Role::User, "root has control groups")
-        .bound(Duration::from_secs(60))
+        .bound(Duration::from_secs(300))
         .boxed(prints("by-signal"))
         .boxed(prints("whole-response")),
         life(
@@ -135,7 +141,9 @@ pub(crate) fn cases() -> Vec<Case> {
             "echo @MARK@
              $s ws create w --dir .
              $s ws run w -d -- sh -c 'while read line && test $line != end; do echo line-$line; done; echo done'
-             printf 'a\\nb\\n' | timeout 1 $s ws attach w > /dev/null || :
+             printf 'a\\nb\\n' | $s ws attach w > @W@/seen & attached=$!
+             until grep -q line-b @W@/seen; do sleep 0.05; done
+             kill $attached; wait $attached || :
              printf 'c\\nend\\n' | $s ws attach w
              test -z \"$(find @HOME@ -name 'input-*')\" && echo to-the-end",
         )

@@ -1,7 +1,7 @@
 //! A container that stays.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stockade_container::ContainerError;
 
@@ -56,13 +56,11 @@ fn a_container_serves_swaps_and_survives_what_goes_wrong() {
     );
 
     // A command that takes too long is ended inside, children and all.
-    let before = Instant::now();
-    let late = "(sleep 3; echo late > late) & sleep 3; echo late > late";
+    let late = "(sleep 3600; echo late > late) & sleep 3600; echo late > late";
     let output = sandbox
         .exec(late, Some(Duration::from_millis(300)))
         .unwrap();
     assert!(output.timed_out && output.code == 124);
-    assert!(before.elapsed() < Duration::from_secs(3));
     let left = sandbox.exec("ls /proc | grep -c '^[0-9]'", None).unwrap();
     // Process 1, sleep, and this very pipeline.
     let left: u32 = String::from_utf8(left.stdout)

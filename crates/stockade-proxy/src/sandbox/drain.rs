@@ -7,11 +7,11 @@ use tokio::time::{Instant, timeout};
 
 use super::Work;
 
-/// A host that takes nothing more must not hold up the end of the run.
-const LONGEST: Duration = Duration::from_secs(2);
+/// A host that takes a little now and then must not hold up the end of the run.
+const LONGEST: Duration = Duration::from_secs(10);
 /// A connection that stays open and moves nothing for that long has nothing to pass on: its client
-/// asked for something and was ended before the answer came.
-const QUIET: Duration = Duration::from_millis(300);
+/// asked for something and was ended before the answer came, or its host takes nothing more.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// Waits until what was sent from inside is with the hosts that it was for.
 pub(super) async fn passed_on(work: &Work, accepting: Vec<JoinHandle<()>>) {

@@ -18,8 +18,11 @@ use crate::ledger::{Ask, Protocol};
 use crate::server::Permit;
 use crate::tunnel::{self, ACCESS_DENIED, Client};
 
-/// A refused client is given so long to show what it speaks, to be told in its own words.
-const MOMENT: Duration = Duration::from_millis(100);
+/// A refused client is given so long to show what it speaks, to be told in its own words: it may
+/// have to wait for its turn on a busy machine.
+const MOMENT: Duration = Duration::from_secs(1);
+/// And so long to hear it.
+const TOLD: Duration = Duration::from_secs(5);
 
 pub(super) async fn serve(gate: Arc<Gate>, names: Arc<Names>, stream: TcpStream, permit: Permit) {
     // The address that the client connected to is this side's own.
@@ -90,5 +93,5 @@ async fn refuse(mut stream: TcpStream, denial: &Denial) {
         }
     };
     // Told or not, it is over.
-    let _: Result<std::io::Result<()>, _> = timeout(MOMENT * 10, told).await;
+    let _: Result<std::io::Result<()>, _> = timeout(TOLD, told).await;
 }

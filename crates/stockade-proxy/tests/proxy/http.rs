@@ -1,8 +1,9 @@
 //! Absolute-form, `CONNECT`, and what of a request reaches the host.
 
 use std::io::{BufReader, Read, Write};
+use std::time::Duration;
 
-use crate::{client, exchange, host, log_until, proxy_to, read_head, tunnel};
+use crate::{client, config, exchange, host, log_until, proxy_to, read_head, started, tunnel};
 
 #[test]
 fn a_request_is_forwarded_without_what_is_for_the_proxy() {
@@ -182,7 +183,9 @@ fn a_websocket_goes_through() {
 #[test]
 fn a_host_that_never_answers_is_given_up() {
     let port = host::silent();
-    let (proxy, address) = proxy_to(port);
+    let mut config = config(&[&format!("a.test:{port}")]);
+    config.limits.answer = Duration::from_millis(500);
+    let (proxy, address) = started(config);
     let answer = exchange(
         address,
         &format!(

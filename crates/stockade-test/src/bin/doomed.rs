@@ -28,8 +28,11 @@ fn main() -> ExitCode {
                 .sh("true")
                 .works(exits(0)),
             attack("orphan", "leave a process")
-                .sh("sleep 50 & true")
+                .sh("sleep 1000 & true")
                 .leak(survives()),
+            allowed("signals", "die of an interrupt")
+                .sh("sh -c 'kill -INT $$'; test $? = 130 && sh -c 'kill -HUP $$'; exit $?")
+                .works(exits(129)),
             attack("gap", "a hole that is on record")
                 .sh("echo x > @OUT@/t")
                 .leak(host("test -e @OUT@/t"))

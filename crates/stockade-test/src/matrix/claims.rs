@@ -1,10 +1,10 @@
 //! What backends say of themselves: the enforcement of a plan, clause by clause.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use super::{Column, Matrix, clauses_of};
+use super::{Cell, Column, Matrix, clauses_of};
 use crate::Failure;
+use crate::case::BOUND;
 use crate::exec::{Invocation, run};
 use crate::flag::Flag;
 use crate::runner::Runner;
@@ -40,7 +40,7 @@ impl Asking<'_> {
             env,
             stdin: None,
             capture: world.witness().join("plan"),
-            bound: Duration::from_secs(20),
+            bound: BOUND,
         };
         let outcome = run(&invocation, self.actor)?;
         let plan: serde_json::Value = serde_json::from_str(&outcome.out())
@@ -74,7 +74,7 @@ pub(super) fn all(columns: &[&Column], asking: &Asking<'_>) -> Result<Claimed, F
 pub(super) fn shown(
     matrix: &Matrix,
     claimed: &Claimed,
-    cells: &BTreeMap<(String, &'static str), &'static str>,
+    cells: &BTreeMap<(String, &'static str), Cell>,
 ) -> Result<(), Failure> {
     let mut odd = Vec::new();
     for ((clause, backend), claim) in claimed {
@@ -82,7 +82,7 @@ pub(super) fn shown(
             .iter()
             .filter(|((row, column), cell)| {
                 column == backend
-                    && matches!(**cell, "partial" | "not")
+                    && matches!(cell.word, "partial" | "not")
                     && clauses_of(matrix.clauses, row).contains(&clause.as_str())
             })
             .map(|((row, _), _)| row.as_str())

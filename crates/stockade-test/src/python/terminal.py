@@ -3,13 +3,13 @@
 terminal.py STEP... -- COMMAND...; everything the terminal showed goes to standard output.
 Steps, in order: expect:TEXT (wait for it), send:TEXT (\\xNN and \\n are understood),
 resize:ROWSxCOLS, pause (wait until the command's process is stopped), resume (send SIGCONT).
-The exit code is the command's; 3 if a step was not reached within 15 seconds.
+The exit code is the command's; 3 if a step was not reached within 100 seconds.
 """
 import codecs, fcntl, os, pty, select, signal, struct, sys, termios, time
 
 split = sys.argv.index('--')
 steps, command = sys.argv[1:split], sys.argv[split + 1:]
-deadline = time.monotonic() + 15
+deadline = time.monotonic() + 100
 pid, master = pty.fork()
 if pid == 0:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
