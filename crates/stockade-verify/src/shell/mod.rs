@@ -1,7 +1,9 @@
 //! Shell scripts: judged command by command, after `stockade-shell` has read them.
 
+mod doors;
 mod download;
 mod files;
+mod flow;
 mod foreign;
 mod gather;
 mod git;
@@ -30,6 +32,8 @@ use crate::result::Span;
 use crate::rule::Rule;
 
 pub(crate) use foreign::judge as judge_foreign;
+
+use flow::Flow;
 
 /// Commands in a script beyond which it is taken for one that administers or builds something.
 const LONG: usize = 12;
@@ -67,7 +71,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         downloaded: HashSet::new(),
         made_executable: HashSet::new(),
         encrypted: HashSet::new(),
-        packed: HashSet::new(),
+        flow: Flow::default(),
         functions: script
             .functions
             .iter()
@@ -109,8 +113,8 @@ pub(crate) struct Judge<'a> {
     made_executable: HashSet<String>,
     /// Files of which an encrypted copy was made.
     encrypted: HashSet<String>,
-    /// Archives of what belongs to people or the system.
-    packed: HashSet<String>,
+    /// What files and variables hold of what was gathered.
+    flow: Flow,
     /// Names of the script's own functions.
     functions: HashSet<&'a str>,
 }
@@ -138,8 +142,9 @@ impl Judge<'_> {
         let command = &script.commands[id];
         self.redirects(id, command);
         self.assignments(command);
+        self.follow_variables(id);
         if command.words.is_empty() {
-            return;
+            return self.follow_files(id, command);
         }
         self.spelling(id, command);
         let Some(name) = command.name().map(str::to_ascii_lowercase) else {
@@ -166,6 +171,7 @@ impl Judge<'_> {
         self.listed(name, command);
         self.rest_delete(name, command);
         self.foreign_code(name, command);
+        self.follow_files(id, command);
     }
 
     fn change_directory(&mut self, command: &Command) {

@@ -7,15 +7,21 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Archivers,
+    Askers,
+    Captures,
+    Clouds,
+    Dumps,
     Fetchers,
     Foreign,
     NameAShell,
     Mailers,
     NotReaders,
     PassesOn,
+    Queries,
     Senders,
     ShellGivers,
     Showers,
+    Streams,
     Tells,
     WorthHiding,
 }
@@ -24,15 +30,21 @@ impl Group {
     const fn header(self) -> &'static str {
         match self {
             Self::Archivers => "archivers",
+            Self::Askers => "askers",
+            Self::Captures => "captures",
+            Self::Clouds => "clouds",
+            Self::Dumps => "dumps",
             Self::Fetchers => "fetchers",
             Self::Foreign => "foreign",
             Self::NameAShell => "name-a-shell",
             Self::Mailers => "mailers",
             Self::NotReaders => "not-readers",
             Self::PassesOn => "passes-on",
+            Self::Queries => "queries",
             Self::Senders => "senders",
             Self::ShellGivers => "shell-givers",
             Self::Showers => "showers",
+            Self::Streams => "streams",
             Self::Tells => "tells",
             Self::WorthHiding => "worth-hiding",
         }
@@ -86,6 +98,9 @@ mod tests {
         assert!(Group::Showers.has("less") && Group::Mailers.has("mutt"));
         assert!(Group::PassesOn.has("base64") && Group::Archivers.has("tar"));
         assert!(Group::Tells.has("whoami") && Group::Senders.has("croc"));
+        assert!(Group::Dumps.has("pg_dump") && Group::Queries.has("psql"));
+        assert!(Group::Captures.has("scrot") && Group::Askers.has("dig"));
+        assert!(Group::Clouds.has("aws") && Group::Streams.has("nc"));
         assert!(Group::WorthHiding.has("rm"));
     }
 }
