@@ -604,7 +604,8 @@ impl<'a> Reader<'a> {
 
     /// Reads a function's body again with the words it is called with.
     fn call(&mut self, function: &Rc<FunctionNode>, arguments: Vec<Word>, context: &Context) {
-        let known = arguments.iter().any(|word| word.constant().is_some());
+        let told = |word: &Word| word.constant().is_some() || word.substitutions().next().is_some();
+        let known = arguments.iter().any(told);
         if !known || self.call_depth >= CALL_DEPTH || self.called >= CALL_COMMANDS {
             return;
         }

@@ -203,7 +203,15 @@ fn interpreter(name: &str) -> Option<Interpreter> {
         "php" => (Language::Php, "rBRE", &["--run"], "cdfz"),
         "lua" | "luajit" => (Language::Lua, "e", &[], "l"),
         "psql" => (Language::Sql, "c", &["--command"], "dfhLopRTUPFv"),
-        "mysql" | "mariadb" => (Language::Sql, "e", &["--execute"], "hPSDu"),
+        "mysql" | "mariadb" | "mysqlsh" | "mycli" => (Language::Sql, "e", &["--execute"], "hPSDu"),
+        "cqlsh" | "cockroach" | "hive" | "beeline" | "spark-sql" | "influx" | "trino" => {
+            (Language::Sql, "e", &["--execute", "-execute"], "hPSDuk")
+        }
+        "clickhouse-client" | "impala-shell" | "snowsql" => {
+            (Language::Sql, "q", &["--query"], "hdu")
+        }
+        "duckdb" | "usql" | "pgcli" => (Language::Sql, "c", &["--command"], "hdU"),
+        "sqlcmd" => (Language::Sql, "Qq", &[], "SUPdi"),
         _ => return None,
     };
     Some(Interpreter {

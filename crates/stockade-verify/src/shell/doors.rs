@@ -3,9 +3,9 @@
 
 use stockade_shell::{Command, CommandId, RedirectOp, Stdin, Word};
 
-use super::gather::{Matter, is_others, is_telling};
+use super::gather::{Matter, is_others, is_telling, stem};
 use super::programs::Group;
-use super::{Judge, operands};
+use super::{Judge, operands, value_of};
 use crate::hosts;
 use crate::rule::Rule;
 
@@ -128,7 +128,42 @@ impl Judge<'_> {
         }
         let found = self.fed(id).filter(|what| !is_report(&what.by) || !mails);
         let inside = self.gathered_inside(&command.words);
-        if let Some(found) = found.or(inside.filter(|what| !is_report(&what.by))) {
+        let reports = mails || name == "logger";
+        if let Some(found) = found.or(inside.filter(|what| !is_report(&what.by) || !reports)) {
+            let reason = format!("`{name}` sends what `{}` gathers", found.by);
+            self.leaks(&found, command, reason);
+        }
+    }
+
+    /// Text for an issue, a message or a queue, where others read it.
+    pub(super) fn tells_others(&mut self, id: CommandId, name: &str, command: &Command) {
+        let message = |word: &Word| {
+            matches!(
+                word.text.as_str(),
+                "sns" | "sqs" | "ses" | "sesv2" | "pubsub" | "eventgrid" | "servicebus" | "kinesis"
+            )
+        };
+        let least = if command.args().iter().any(message) {
+            Matter::Machine
+        } else {
+            Matter::Theirs
+        };
+        let inside = self.gathered_inside(command.args());
+        let found = inside.or_else(|| self.fed(id));
+        if let Some(found) = found.filter(|found| found.matter >= least) {
+            let reason = format!("`{name}` tells others what `{}` gathers", found.by);
+            self.add(Rule::Exfiltration, command.span, reason);
+        }
+    }
+
+    /// A container that is given what was gathered, and a program that sends it.
+    pub(super) fn through_container(&mut self, id: CommandId, name: &str, command: &Command) {
+        let sends = |word: &Word| Group::Streams.has(&word.text) || Group::Fetchers.has(&word.text);
+        if !command.args().iter().any(sends) {
+            return;
+        }
+        let inside = self.gathered_inside(command.args());
+        if let Some(found) = inside.or_else(|| self.fed(id)) {
             let reason = format!("`{name}` sends what `{}` gathers", found.by);
             self.leaks(&found, command, reason);
         }
@@ -136,7 +171,8 @@ impl Judge<'_> {
 
     /// Any program that is given an address and what was gathered.
     pub(super) fn any_door(&mut self, id: CommandId, name: &str, command: &Command) {
-        let quiet = Group::NotReaders.has(name)
+        let database = matches!(name, "mysql" | "psql" | "redis-cli" | "mongosh" | "mongo");
+        let quiet = Group::NotReaders.has(name) && !database
             || Group::Showers.has(name)
             || Group::NameAShell.has(name)
             || Group::PassesOn.has(name)
@@ -144,15 +180,43 @@ impl Judge<'_> {
             || Group::Tells.has(name)
             || stockade_shell::is_shell(name)
             || self.functions.contains(name);
-        if quiet || !self.is_brief() || !command.args().iter().any(is_address) {
+        let code = Group::Interpreters.has(stem(name));
+        let talks = if code {
+            command.args().iter().any(|word| speaks_network(&word.text))
+        } else {
+            let host = value_of(command.args(), 'h', &["host", "server", "broker", "url"]);
+            let far = |host: &str| host.contains('.') && !hosts::is_local(host);
+            command.args().iter().any(is_address) || host.is_some_and(far)
+        };
+        if quiet && !code || !self.is_brief() || !talks {
             return;
         }
-        let found = self.gathered_inside(command.args()).or_else(|| self.fed(id));
+        let found = self
+            .gathered_inside(command.args())
+            .or_else(|| self.fed(id));
         if let Some(found) = found.filter(|found| found.matter > Matter::Dump) {
-            let reason = format!("gives `{name}`, with an address, what `{}` gathers", found.by);
+            let reason = format!(
+                "gives `{name}`, with an address, what `{}` gathers",
+                found.by
+            );
             self.add(Rule::Exfiltration, command.span, reason);
         }
     }
+}
+
+/// Code for an interpreter that opens a connection.
+fn speaks_network(code: &str) -> bool {
+    let marks = [
+        "http",
+        "ocket",
+        "urlopen",
+        "ftplib",
+        "smtplib",
+        "fetch(",
+        "/inet/",
+        "fsockopen",
+    ];
+    code.contains(['(', ';', ' ']) && marks.iter().any(|mark| code.contains(mark))
 }
 
 /// A URL or `host:port` that is not of this machine.

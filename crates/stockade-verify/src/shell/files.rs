@@ -380,6 +380,10 @@ impl Judge<'_> {
             let place = self.place(&word.text);
             let precious = place.is(Kind::System) || place.is_home();
             let outside = word.text.starts_with(['/', '~', '$']);
+            if name == "mv" && place.is(Kind::Trace) && self.is_brief() {
+                let reason = format!("moves {} away to {target}", word.text);
+                self.add(Rule::TraceRemoval, span, reason);
+            }
             if name == "mv" && (target == "/dev/null" || precious && outside) {
                 let reason = format!("moves {} away to {target}", word.text);
                 self.add(Rule::DestroyFiles, span, reason);
@@ -422,7 +426,13 @@ impl Judge<'_> {
             let inside = format!("{target}/{}", file.unwrap_or_default());
             self.write_at(&inside, Writing::Append, span);
         } else {
-            self.write_at(target, Writing::Append, span);
+            // A log that is copied over is a log that is gone.
+            let how = if self.place(target).is(Kind::Trace) {
+                Writing::Replace
+            } else {
+                Writing::Append
+            };
+            self.write_at(target, how, span);
         }
     }
 

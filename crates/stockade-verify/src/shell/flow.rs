@@ -74,18 +74,16 @@ impl Judge<'_> {
             HoleKind::Substitution { commands } => Some(commands.start),
             _ => None,
         });
-        match made.filter(|_| file.contains("$()")) {
-            Some(at) => format!("{file}\0{at}"),
-            None => {
-                let place = self.place(file);
-                if place.root == Root::Inside && place.path.is_empty() {
-                    HERE.to_owned()
-                } else if place.all_inside {
-                    format!("{}/*", place.path)
-                } else {
-                    place.path
-                }
-            }
+        if let Some(at) = made.filter(|_| file.contains("$()")) {
+            return format!("{file}\0{at}");
+        }
+        let place = self.place(file);
+        if place.root == Root::Inside && place.path.is_empty() {
+            HERE.to_owned()
+        } else if place.all_inside {
+            format!("{}/*", place.path)
+        } else {
+            place.path
         }
     }
 
@@ -138,7 +136,12 @@ impl Judge<'_> {
         let packs = Group::Archivers.has(command.name().unwrap_or_default());
         let packed = || {
             let mut words = operands(command.args()).filter(|_| packs);
-            words.find_map(|word| self.held(word, &word.text))
+            let base = value_of(command.args(), 'C', &["directory"]);
+            words.find_map(|word| {
+                let below = base.map(|base| format!("{base}/{}", word.text));
+                let below = below.and_then(|path| self.held(word, &path));
+                below.or_else(|| self.held(word, &word.text))
+            })
         };
         own.or_else(packed)
             .or_else(|| self.gathered_inside(&command.words))
@@ -182,20 +185,31 @@ impl Judge<'_> {
                     add(word, &word.text);
                 }
             }
-            "split" | "csplit" => match operands(args).nth(1) {
-                Some(word) => add(word, &format!("{}*", word.text)),
-                None => out.push(("x*".to_owned(), true)),
-            },
+            "split" | "csplit" => {
+                let value = |at: usize| {
+                    let option = at.checked_sub(1).map_or("", |at| args[at].text.as_str());
+                    matches!(
+                        option,
+                        "-b" | "-l" | "-n" | "-C" | "-a" | "--bytes" | "--lines"
+                    )
+                };
+                let files = args.iter().enumerate().filter(|(at, word)| {
+                    (!word.text.starts_with('-') || word.text == "-") && !value(*at)
+                });
+                match files.map(|(_, word)| word).nth(1) {
+                    Some(word) => add(word, &format!("{}*", word.text)),
+                    None => out.push(("x*".to_owned(), true)),
+                }
+            }
             "gzip" | "bzip2" | "xz" | "zstd" | "lz4" | "compress" | "brotli" => {
                 for word in operands(args) {
                     add(word, &format!("{}.*", word.text));
                 }
             }
             "gpg" | "gpg2" | "age" | "ccrypt" | "ccencrypt" => {
-                if !option('o', &["output"]) {
-                    for word in operands(args) {
-                        add(word, &format!("{}.*", word.text));
-                    }
+                option('o', &["output"]);
+                for word in operands(args) {
+                    add(word, &format!("{}.*", word.text));
                 }
             }
             "openssl" => {

@@ -252,6 +252,20 @@ fn sql(lower: &str, span: Span, findings: &mut Findings) {
             "role",
             "column",
             "tablespace",
+            "collection",
+            "keyspace",
+            "measurement",
+            "series",
+            "sequence",
+            "function",
+            "procedure",
+            "trigger",
+            "extension",
+            "owned",
+            "materialized",
+            "partition",
+            "server",
+            "login",
         ],
     ) || words.contains(&"truncate")
     {
@@ -269,6 +283,14 @@ fn sql(lower: &str, span: Span, findings: &mut Findings) {
     if lower.contains("copy ") && lower.contains(" program ")
         || lower.contains("xp_cmdshell")
         || lower.contains("into outfile")
+        || lower.contains("into dumpfile")
+        || lower.contains("lo_import")
+        || lower.contains("lo_export")
+        || lower.contains("sys_exec(")
+        || lower.contains("sys_eval(")
+        || lower.contains("sp_oacreate")
+        || lower.contains("pg_ls_dir")
+        || lower.contains("writefile(")
         || lower.contains("pg_read_file")
         || lower.contains("load_file(")
         || lower.contains("load_extension(")
@@ -291,7 +313,13 @@ fn sql(lower: &str, span: Span, findings: &mut Findings) {
         let reason = "reads the passwords of the database's users";
         findings.add(Rule::CredentialRead, span, reason);
     }
-    if pair("grant", &["all"]) || pair("alter", &["role", "user", "system"]) {
+    let everything = pair("grant", &["all"]) && lower.contains("*.*");
+    let superuser = words.contains(&"superuser") || words.contains(&"sysadmin");
+    let rights = ["grant", "alter", "create", "sp_addsrvrolemember"];
+    if everything || superuser && words.iter().any(|word| rights.contains(word)) {
+        let reason = "gives someone all rights in the database";
+        findings.add(Rule::AccountChange, span, reason);
+    } else if pair("grant", &["all"]) || pair("alter", &["role", "user", "system"]) {
         findings.warn(Rule::AccountChange, span, "changes rights in the database");
     }
 }

@@ -2,11 +2,8 @@
 
 use stockade_shell::{Command, CommandId, RedirectOp, Stdin, Word};
 
-use super::programs::Group;
-use super::search::is_telling_pattern;
-use super::{Judge, has, listed, operands};
+use super::Judge;
 use crate::paths::{Kind, Place, Root};
-use crate::rule::Rule;
 
 /// Parts of the names of variables that hold secrets.
 const SECRET_NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"];
@@ -32,8 +29,8 @@ const KEPT: &[&str] = &[
 
 /// Endings of files that hold a database, a recording or someone's mail.
 const DUMPS: &[&str] = &[
-    "sql", "dump", "sqlite", "sqlite3", "db", "bson", "rdb", "mdb", "pcap", "pcapng", "mbox", "pst",
-    "ost", "dmp", "bak",
+    "sql", "dump", "sqlite", "sqlite3", "db", "bson", "rdb", "mdb", "pcap", "pcapng", "mbox",
+    "pst", "ost", "dmp", "bak",
 ];
 
 /// What data is about, the lightest first.
@@ -109,7 +106,10 @@ impl Judge<'_> {
             other.words.is_empty()
                 && other.span.start <= span.start
                 && span.end <= other.span.end
-                && other.redirects.iter().any(|redirect| redirect.op == RedirectOp::Read)
+                && other
+                    .redirects
+                    .iter()
+                    .any(|redirect| redirect.op == RedirectOp::Read)
         };
         let before = &self.script.commands[id.saturating_sub(64)..id];
         before.iter().rev().find(around)
@@ -144,108 +144,8 @@ impl Judge<'_> {
         })
     }
 
-    /// What a command's output is about.
-    pub(super) fn gathers(&self, command: &Command) -> Option<Matter> {
-        let args = command.args();
-        let name = command.name().unwrap_or_default();
-        if let Some(matter) = self.reads_held(command) {
-            return Some(matter);
-        }
-        let theirs = || {
-            let paths = args
-                .iter()
-                .filter(|word| word.text.starts_with(['/', '~', '$']));
-            let mut places = paths.map(|word| self.place(&word.text));
-            places.any(|place| is_others(&place)).then_some(Matter::Theirs)
-        };
-        let any = |choices: &[&str]| {
-            let named = |word: &Word| choices.contains(&word.text.as_str());
-            args.iter().any(named)
-        };
-        let when = |matter: Matter, holds: bool| holds.then_some(matter);
-        let names_secret = || args.iter().any(|word| is_secret_name(&word.text));
-        match name {
-            "env" | "printenv" => when(Matter::Theirs, args.is_empty() || names_secret()),
-            "set" | "export" | "declare" => {
-                let bare = args.iter().all(|word| word.text.starts_with('-'));
-                when(Matter::Theirs, bare && command.assignments.is_empty())
-            }
-            "echo" | "printf" => {
-                let secret = args.iter().flat_map(Word::variables).any(is_secret_name);
-                let held = args
-                    .iter()
-                    .flat_map(Word::variables)
-                    .find_map(|name| self.flow.variable(name));
-                when(Matter::Theirs, secret).or(held.map(|held| held.matter))
-            }
-            "uname" => when(Matter::Machine, has(args, "an", &["all", "nodename"])),
-            "grep" | "egrep" | "rg" => {
-                let telling = args.iter().any(|word| is_telling_pattern(&word.text));
-                theirs().or(when(Matter::Theirs, telling))
-            }
-            "find" | "ls" | "tree" | "du" | "stat" => theirs().map(|_| Matter::Machine),
-            "tar" | "bsdtar" => {
-                let outside = args.iter().any(|word| {
-                    word.text.len() > 1
-                        && word.text.starts_with(['/', '~'])
-                        && !word.text.starts_with("/tmp")
-                });
-                let packs = args.iter().any(|word| word.text.contains('c'));
-                let whole = packs && packs_work(args);
-                when(Matter::Theirs, outside && packs).or(when(Matter::Work, whole))
-            }
-            "kubectl" | "oc" => {
-                let secrets = any(&["secret", "secrets", "configmap", "configmaps", "cm", "all"]);
-                when(Matter::Theirs, secrets || any(&["config"]) && any(&["view"]))
-            }
-            "git" => {
-                let settings = any(&["config"]) && (any(&["--list", "-l"]));
-                let whole = any(&["archive", "bundle", "fast-export"]);
-                when(Matter::Theirs, settings).or(when(Matter::Work, whole))
-            }
-            "docker" | "podman" | "nerdctl" => {
-                let keeps = any(&["inspect", "ps", "info", "config"]);
-                let whole = any(&["save", "export"]);
-                when(Matter::Machine, keeps).or(when(Matter::Work, whole))
-            }
-            "aws" | "gcloud" | "az" | "vault" | "op" | "pass" | "gh" | "security" | "gpg"
-            | "secret-tool" | "keyctl" | "doppler" | "bw" | "heroku" => {
-                let secret = listed::has_rule(name, args, Rule::CredentialRead);
-                let who = any(&["get-caller-identity", "describe-instances", "list-users"]);
-                when(Matter::Theirs, secret)
-                    .or(when(Matter::Machine, who))
-                    .or_else(|| theirs().filter(|_| name == "gpg"))
-            }
-            "crontab" | "dpkg" | "iptables" | "ip6tables" | "ufw" => {
-                let shows = has(args, "lLS", &["list", "list-rules"]) || any(&["status"]);
-                when(Matter::Machine, shows)
-            }
-            "systemctl" | "rpm" | "sysctl" | "nft" | "loginctl" | "apt" | "pip" | "snap" => {
-                let lists = |word: &Word| {
-                    let text = word.text.as_str();
-                    text.starts_with("list") || matches!(text, "-qa" | "-a" | "--type=service")
-                };
-                when(Matter::Machine, args.iter().any(lists))
-            }
-            _ if Group::Dumps.has(name) => when(Matter::Dump, !has(args, "", &["host"])),
-            _ if Group::Queries.has(name) => {
-                let asks = |word: &Word| {
-                    let text = word.text.to_ascii_lowercase();
-                    text.contains("select ") || text.starts_with(".dump") || text.contains("copy ")
-                };
-                when(Matter::Dump, args.iter().any(asks))
-            }
-            _ if Group::Tells.has(name) || Group::Captures.has(name) => Some(Matter::Machine),
-            "zip" | "7z" | "7za" | "rar" if theirs().is_none() => {
-                when(Matter::Work, packs_work(args))
-            }
-            _ if Group::Archivers.has(name) || Group::PassesOn.has(name) => theirs(),
-            _ => None,
-        }
-    }
-
     /// Secrets, homes and files of gathered data that a command reads, by argument or redirection.
-    fn reads_held(&self, command: &Command) -> Option<Matter> {
+    pub(super) fn reads_held(&self, command: &Command) -> Option<Matter> {
         let mut best = None;
         for redirect in &command.redirects {
             if redirect.op == RedirectOp::Read {
@@ -266,6 +166,11 @@ impl Judge<'_> {
     }
 }
 
+/// A program's name without its version.
+pub(super) fn stem(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+}
+
 /// The one that weighs more; the first if both do.
 fn heavier(one: Option<Gathered>, other: Option<Gathered>) -> Option<Gathered> {
     match (one, other) {
@@ -275,20 +180,21 @@ fn heavier(one: Option<Gathered>, other: Option<Gathered>) -> Option<Gathered> {
     }
 }
 
-/// An archive of the whole working directory, or of the repository itself.
-fn packs_work(args: &[Word]) -> bool {
-    operands(args).any(|word| {
-        let text = word.text.trim_end_matches('/');
-        matches!(
-            text,
-            "." | ".." | "*" | "./*" | "$PWD" | "${PWD}" | ".git" | "src" | "./src"
-        ) || text.ends_with("/.git")
-    })
-}
-
-/// A file that holds a database, a recording or someone's mail, by its name.
+/// A file that holds a database, a recording, records of people or their mail, by its name.
 pub(super) fn is_dump(file: &str) -> bool {
+    const PEOPLE: &[&str] = &[
+        "customer", "client", "employee", "patient", "payroll", "salar", "users", "accounts",
+        "payment", "invoice", "credit", "members", "contacts", "leads", "orders",
+    ];
     let name = file.rsplit('/').next().unwrap_or(file);
+    let table = ["csv", "tsv", "xls", "xlsx", "json", "parquet"];
+    let table = name
+        .rsplit_once('.')
+        .is_some_and(|(_, ending)| table.contains(&ending));
+    let lower = name.to_ascii_lowercase();
+    if table && PEOPLE.iter().any(|people| lower.starts_with(people)) {
+        return true;
+    }
     let mut parts = name.rsplit('.');
     let last = parts.next().unwrap_or_default();
     let packed = matches!(last, "gz" | "bz2" | "xz" | "zst" | "zip" | "gpg" | "enc");

@@ -15,8 +15,10 @@ mod network;
 mod obfuscation;
 mod programs;
 mod search;
+mod sources;
 mod spawn;
 mod staging;
+mod survey;
 mod system;
 mod upload;
 
@@ -169,6 +171,7 @@ impl Judge<'_> {
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
         self.listed(name, command);
+        self.survey_command(id, name, command);
         self.rest_delete(name, command);
         self.foreign_code(name, command);
         self.follow_files(id, command);

@@ -28,14 +28,18 @@ impl Judge<'_> {
             }
             "logger" if has(args, "n", &["server"]) => self.gives_away(id, name, command),
             _ if Group::Fetchers.has(name) => self.fetch(id, name, command),
-            "ssh" | "scp" | "sftp" | "rsync" | "sshfs" | "mosh" | "restic" | "lftp" | "smbclient"
-            | "ab" | "borg" | "duplicity" | "cadaver" | "ncftpput" | "rclone" => {
+            "ssh" | "scp" | "sftp" | "rsync" | "sshfs" | "mosh" | "restic" | "lftp"
+            | "smbclient" | "ab" | "borg" | "duplicity" | "cadaver" | "ncftpput" | "rclone" => {
                 if name == "rclone" {
                     self.bucket(id, name, command);
                 }
                 self.transfer(id, name, command);
             }
-            _ if Group::Clouds.has(name) => self.bucket(id, name, command),
+            _ if Group::Clouds.has(name) => {
+                self.bucket(id, name, command);
+                self.tells_others(id, name, command);
+            }
+            "docker" | "podman" | "nerdctl" => self.through_container(id, name, command),
             _ if Group::Askers.has(name) => self.lookup(id, name, command),
             "gh" | "glab"
                 if args
@@ -44,6 +48,7 @@ impl Judge<'_> {
             {
                 self.gives_away(id, name, command);
             }
+            "gh" | "glab" => self.tells_others(id, name, command),
             _ if Group::Mailers.has(name) || Group::Senders.has(name) => {
                 self.gives_away(id, name, command);
             }
@@ -115,7 +120,9 @@ impl Judge<'_> {
             .flat_map(|word| &word.holes)
             .any(substituted);
         let group = command.words.is_empty() && op.writes() && self.group_gathers(id);
-        let told = self.gathered_inside(&command.words).or_else(|| self.fed(id));
+        let told = self
+            .gathered_inside(&command.words)
+            .or_else(|| self.fed(id));
         // Whether a port is open is often asked with nothing to say.
         let speaks = !matches!(name, "" | ":" | "true" | "echo" | "printf" | "exec");
         if computed || group || told.is_some() || speaks && op.writes() {
@@ -195,8 +202,8 @@ impl Judge<'_> {
         }
         let is_bare_shell = |other: &Command| {
             other.name().is_some_and(|shell| {
-                is_shell(shell) && interprets_stdin(shell, other)
-                    || matches!(shell, "python" | "python3" | "cmd" | "powershell")
+                let runs = is_shell(shell) || shell.starts_with("python");
+                runs && interprets_stdin(shell, other) || matches!(shell, "cmd" | "powershell")
             })
         };
         let others = &self.script.commands[pipeline.commands.clone()];
@@ -218,7 +225,12 @@ impl Judge<'_> {
         let told = self.gathered_inside(&command.words);
         // `dig -x "$(hostname -I)"`: a name that is looked up, not one that carries.
         let asks = matches!(name, "getent" | "host" | "dig" | "nslookup" | "ping");
-        let own = |by: &str| matches!(by, "hostname" | "ip" | "ifconfig" | "who" | "ss" | "resolvectl" | "route");
+        let own = |by: &str| {
+            matches!(
+                by,
+                "hostname" | "ip" | "ifconfig" | "who" | "ss" | "resolvectl" | "route"
+            )
+        };
         let told = told.filter(|told| !asks || told.matter > Matter::Machine || !own(&told.by));
         let named = || {
             let mut words = command.args().iter();

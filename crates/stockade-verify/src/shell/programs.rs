@@ -13,6 +13,7 @@ pub(super) enum Group {
     Dumps,
     Fetchers,
     Foreign,
+    Interpreters,
     NameAShell,
     Mailers,
     NotReaders,
@@ -36,6 +37,7 @@ impl Group {
             Self::Dumps => "dumps",
             Self::Fetchers => "fetchers",
             Self::Foreign => "foreign",
+            Self::Interpreters => "interpreters",
             Self::NameAShell => "name-a-shell",
             Self::Mailers => "mailers",
             Self::NotReaders => "not-readers",
@@ -92,6 +94,7 @@ mod tests {
     fn every_group_has_programs() {
         assert!(Group::Fetchers.has("curl") && !Group::Fetchers.has("ls"));
         assert!(Group::Foreign.has("julia"));
+        assert!(Group::Interpreters.has("perl"));
         assert!(Group::NameAShell.has("chsh"));
         // `[` is a program, not a header.
         assert!(Group::NotReaders.has("["));

@@ -33,8 +33,19 @@ impl Judge<'_> {
             let host = hosts::host_of(&word.text).unwrap_or(&word.text);
             hosts::is_public_address(host)
         });
-        let named = matches!(name, "ssh" | "rsh") && !strange;
-        if let Some(found) = self.fed(id).filter(|found| !named || found.matter > Matter::Work) {
+        // Machines nearby have short names, or private addresses.
+        let far = |word: &Word| {
+            let host = hosts::host_of(&word.text).unwrap_or_default();
+            host.contains('.')
+                && host.parse::<std::net::IpAddr>().is_err()
+                && !hosts::is_local(host)
+        };
+        let far = operands(command.args()).any(far);
+        let named = (matches!(name, "ssh" | "rsh") || !far) && !strange;
+        if let Some(found) = self
+            .fed(id)
+            .filter(|found| !named || found.matter > Matter::Work)
+        {
             let reason = format!("sends what `{}` gathers through `{name}`", found.by);
             return self.leaks(&found, command, reason);
         }
@@ -195,6 +206,12 @@ impl Judge<'_> {
                 self.add(Rule::ShellEscape, command.span, reason);
             }
         }
+        let piped = args
+            .iter()
+            .any(|word| word.text.contains("/dev/stdin") || word.text.contains("put -"));
+        if piped {
+            self.sends_file(id, name, command);
+        }
         self.commanded_upload(name, command);
         if !args.iter().any(|word| word.text.contains([':', '@'])) {
             return;
@@ -218,7 +235,7 @@ impl Judge<'_> {
         }
         if let Some(found) = self
             .gathered_inside(&command.words)
-            .filter(|_| name != "ssh")
+            .filter(|found| name != "ssh" || found.matter == Matter::Theirs)
         {
             let reason = format!("`{name}` sends what `{}` gathers", found.by);
             return self.leaks(&found, command, reason);
@@ -251,7 +268,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("GITHUB_TOKEN", &["github"]),
     ("GH_TOKEN", &["github"]),
     ("GITLAB_TOKEN", &["gitlab"]),
-    ("CI_JOB_TOKEN", &["gitlab", "$CI_"]),
+    ("CI_JOB_TOKEN", &["gitlab", "$CI_API", "$CI_SERVER"]),
     ("NPM_TOKEN", &["npm", "registry"]),
     ("PYPI_TOKEN", &["pypi"]),
     ("OPENAI_API_KEY", &["openai", "azure"]),
@@ -265,7 +282,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("HEROKU_API_KEY", &["heroku"]),
     ("DIGITALOCEAN_", &["digitalocean"]),
     ("CLOUDFLARE_", &["cloudflare"]),
-    ("VAULT_TOKEN", &["vault", "$VAULT"]),
+    ("VAULT_TOKEN", &["vault", "$VAULT_ADDR"]),
     ("TWILIO_", &["twilio"]),
     ("SENDGRID_", &["sendgrid"]),
     ("DOCKER_", &["docker"]),
@@ -355,9 +372,9 @@ fn sent_data(args: &[Word]) -> Vec<Sent<'_>> {
         let long = text.split_once('=').filter(|_| text.starts_with("--"));
         // `-d@file`, `-T/path`
         let short = (text.len() > 2 && !text.starts_with("--")).then(|| text.split_at_checked(2));
-        let short = short.flatten().filter(|(flag, _)| {
-            FILE_OPTIONS.contains(flag) || DATA_OPTIONS.contains(flag)
-        });
+        let short = short
+            .flatten()
+            .filter(|(flag, _)| FILE_OPTIONS.contains(flag) || DATA_OPTIONS.contains(flag));
         let (flag, value, holder) = match long.or(short) {
             Some((flag, value)) => (flag, value, word),
             None => match next {
