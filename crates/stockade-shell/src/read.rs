@@ -642,7 +642,17 @@ impl<'a> Reader<'a> {
             .iter()
             .find(|redirect| redirect.op == RedirectOp::HereDocument);
         let span = here.map_or(command.span, |redirect| redirect.target.span);
-        for path in paths.iter().filter_map(|word| word.literal()) {
+        // `$TF/setup.py`: what `mktemp` made stays the same throughout.
+        let made = |word: &&Word| {
+            let unknown =
+                |hole: &crate::Hole| !matches!(hole.kind, crate::HoleKind::Substitution { .. });
+            !word.holes.iter().any(unknown)
+        };
+        for path in paths
+            .into_iter()
+            .filter(made)
+            .map(|word| word.text.as_str())
+        {
             let path = path.strip_prefix("./").unwrap_or(path).to_owned();
             let append = command
                 .redirects

@@ -174,6 +174,26 @@ impl Judge<'_> {
             self.findings
                 .add(Rule::ForkBomb, self.span, "forks without end");
         }
+        let turns = [
+            "while(1)",
+            "while (1)",
+            "while(true)",
+            "while (true)",
+            "for(;;)",
+            "for (;;)",
+            "loop {",
+            "loop do",
+        ];
+        let pauses = [
+            "sleep", "getline", "<stdin>", "gets", "accept", "last", "break", "exit", "recv",
+            "read",
+        ];
+        let outputs = ["print", "puts", "write", "echo", "push", ".="];
+        let has_any = |marks: &[&str]| marks.iter().any(|mark| lower.contains(mark));
+        if has_any(&turns) && has_any(&outputs) && !has_any(&pauses) && !calls.socket {
+            let reason = "writes without end";
+            self.findings.add(Rule::ForkBomb, self.span, reason);
+        }
         let all = ["glob \"*\"", "glob '*'", "glob(\"*\")", "glob('*')", "<*>"];
         if calls.deletes && all.iter().any(|mark| lower.contains(mark)) {
             let reason = "deletes everything in the working directory";

@@ -121,9 +121,17 @@ impl Judge<'_> {
             let Some(command) = self.script.commands.get(id) else {
                 continue;
             };
-            let found = self.gathers(command).map(|matter| Gathered {
-                by: command.name().unwrap_or("<").to_owned(),
-                matter,
+            let found = self.gathers(command).map(|matter| {
+                // Who put it there says more than who reads it.
+                let first = command
+                    .args()
+                    .iter()
+                    .find_map(|word| self.flow.file(&self.key(word, &word.text)));
+                let by = first.map_or(command.name().unwrap_or("<"), |first| &first.by);
+                Gathered {
+                    by: by.to_owned(),
+                    matter,
+                }
             });
             best = heavier(best, found);
         }

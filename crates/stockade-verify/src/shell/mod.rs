@@ -1,5 +1,6 @@
 //! Shell scripts: judged command by command, after `stockade-shell` has read them.
 
+mod disguise;
 mod doors;
 mod download;
 mod files;
@@ -85,6 +86,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
     }
     judge.functions();
     judge.loops();
+    judge.port_loops();
     judge.embedded();
     judge.written_files();
     judge.problems();
@@ -170,6 +172,9 @@ impl Judge<'_> {
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
+        self.renamed(name, command);
+        self.described(id, name, command);
+        self.records_aside(name, command, command.span);
         self.listed(name, command);
         self.survey_command(id, name, command);
         self.rest_delete(name, command);

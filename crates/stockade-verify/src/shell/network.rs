@@ -40,6 +40,7 @@ impl Judge<'_> {
                 self.tells_others(id, name, command);
             }
             "docker" | "podman" | "nerdctl" => self.through_container(id, name, command),
+            "getent" if !args.first().is_some_and(|word| word.text.contains("hosts")) => {}
             _ if Group::Askers.has(name) => self.lookup(id, name, command),
             "gh" | "glab"
                 if args

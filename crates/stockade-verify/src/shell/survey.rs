@@ -116,6 +116,36 @@ impl Judge<'_> {
         }
     }
 
+    /// `for p in {1..1024}; do echo > /dev/tcp/host/$p; done`: one port after the other.
+    pub(super) fn port_loops(&mut self) {
+        let source = self.source;
+        if !self.is_brief() {
+            return;
+        }
+        for (at, _) in source.match_indices("/dev/tcp/").take(8) {
+            let rest = &source[at..];
+            let end = rest
+                .find([' ', ')', '"', '\'', ';', '\n', '&'])
+                .unwrap_or(rest.len());
+            let Some((_, name)) = rest[..end].rsplit_once('$') else {
+                continue;
+            };
+            let name = name.trim_matches(['{', '}']);
+            let counts = [
+                format!("for {name} in {{"),
+                format!("for {name} in $(seq"),
+                format!("for {name} in `seq"),
+                format!("for (({name}="),
+                format!("for (( {name}="),
+            ];
+            if !name.is_empty() && counts.iter().any(|count| source.contains(count)) {
+                let span = crate::result::Span::new(at, at + end);
+                let reason = "tries one address or port after the other";
+                return self.add(Rule::SystemSurvey, span, reason);
+            }
+        }
+    }
+
     /// Passwords in recorded traffic.
     fn searches_recording(&mut self, id: CommandId, name: &str, command: &Command) {
         if !matches!(name, "grep" | "egrep" | "rg" | "awk") {

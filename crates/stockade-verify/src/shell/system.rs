@@ -122,7 +122,7 @@ impl Judge<'_> {
         let everything = name == "kill" && (target("-1") || target("1") && fatal);
         let by_name = matches!(name, "pkill" | "killall");
         let broad = name == "killall5"
-            || name == "pkill" && has(args, "u", &["euid", "uid"]) && operands(args).count() <= 1
+            || by_name && has(args, "u", &["euid", "uid", "user"]) && operands(args).count() <= 1
             || by_name
                 && operands(args)
                     .any(|word| matches!(word.text.as_str(), "." | "init" | "systemd"));

@@ -218,11 +218,17 @@ impl Judge<'_> {
         }
         let key = value_of(args, 'i', &[]);
         for word in operands(args).filter(|word| name != "ssh" && key != Some(word.text.as_str())) {
+            // These name the repository first, and keep what others have for a living.
+            let backs_up = matches!(name, "restic" | "borg" | "duplicity");
             if is_remote(&word.text) {
+                if backs_up {
+                    continue;
+                }
                 break;
             }
             let place = self.place(&word.text);
-            let others = is_others(&place) && word.text.starts_with(['/', '~', '$']);
+            let outside = word.text.starts_with(['/', '~', '$']);
+            let others = is_others(&place) && outside && !backs_up;
             let held = self.flow.file(&self.key(word, &word.text));
             let held = held.is_some_and(|held| held.matter > Matter::Dump);
             if is_telling(&place) || others || held {
