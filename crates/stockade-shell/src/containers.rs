@@ -1,4 +1,4 @@
-//! Commands that run another one inside a container that is there already.
+//! Commands that run another one inside a container that is there already, or on other machines.
 
 use crate::model::Word;
 use crate::wrappers::{Inner, skip_options};
@@ -28,4 +28,38 @@ pub(crate) fn exec(args: &[Word]) -> Option<Inner> {
         None => rest.get(skip_options(rest, SHORT, LONG) + 1..)?,
     };
     (!command.is_empty()).then(|| Inner::Words(command.to_vec()))
+}
+
+/// `ansible all -m shell -a 'command'`, `salt '*' cmd.run 'command'`, `adb shell command`.
+pub(crate) fn elsewhere(name: &str, args: &[Word]) -> Option<Inner> {
+    let after = |option: &[&str]| {
+        let at = args
+            .iter()
+            .position(|word| option.contains(&word.text.as_str()))?;
+        args.get(at + 1).cloned()
+    };
+    match name {
+        "ansible" => {
+            let module = after(&["-m", "--module-name"]);
+            let runs = module
+                .is_none_or(|module| matches!(module.text.as_str(), "shell" | "command" | "raw"));
+            runs.then(|| after(&["-a", "--args"])).flatten()
+        }
+        "salt" => after(&["cmd.run", "cmd.shell"]),
+        "vagrant" => after(&["-c", "--command"]),
+        "gcloud" | "fly" | "flyctl" => {
+            let joined = args
+                .iter()
+                .find_map(|word| word.text.strip_prefix("--command="));
+            let joined = joined.map(|text| Word {
+                text: text.to_owned(),
+                ..Word::default()
+            });
+            joined.or_else(|| after(&["--command", "-C"]))
+        }
+        "adb" => after(&["shell"]),
+        "heroku" => after(&["run"]),
+        _ => args.last().cloned(),
+    }
+    .map(Inner::Shell)
 }

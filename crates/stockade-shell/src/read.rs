@@ -604,7 +604,8 @@ impl<'a> Reader<'a> {
 
     /// Reads a function's body again with the words it is called with.
     fn call(&mut self, function: &Rc<FunctionNode>, arguments: Vec<Word>, context: &Context) {
-        let known = arguments.iter().any(|word| word.constant().is_some());
+        let told = |word: &Word| word.constant().is_some() || word.substitutions().next().is_some();
+        let known = arguments.iter().any(told);
         if !known || self.call_depth >= CALL_DEPTH || self.called >= CALL_COMMANDS {
             return;
         }
@@ -641,7 +642,17 @@ impl<'a> Reader<'a> {
             .iter()
             .find(|redirect| redirect.op == RedirectOp::HereDocument);
         let span = here.map_or(command.span, |redirect| redirect.target.span);
-        for path in paths.iter().filter_map(|word| word.literal()) {
+        // `$TF/setup.py`: what `mktemp` made stays the same throughout.
+        let made = |word: &&Word| {
+            let unknown =
+                |hole: &crate::Hole| !matches!(hole.kind, crate::HoleKind::Substitution { .. });
+            !word.holes.iter().any(unknown)
+        };
+        for path in paths
+            .into_iter()
+            .filter(made)
+            .map(|word| word.text.as_str())
+        {
             let path = path.strip_prefix("./").unwrap_or(path).to_owned();
             let append = command
                 .redirects

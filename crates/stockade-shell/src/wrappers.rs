@@ -203,7 +203,15 @@ fn interpreter(name: &str) -> Option<Interpreter> {
         "php" => (Language::Php, "rBRE", &["--run"], "cdfz"),
         "lua" | "luajit" => (Language::Lua, "e", &[], "l"),
         "psql" => (Language::Sql, "c", &["--command"], "dfhLopRTUPFv"),
-        "mysql" | "mariadb" => (Language::Sql, "e", &["--execute"], "hPSDu"),
+        "mysql" | "mariadb" | "mysqlsh" | "mycli" => (Language::Sql, "e", &["--execute"], "hPSDu"),
+        "cqlsh" | "cockroach" | "hive" | "beeline" | "spark-sql" | "influx" | "trino" => {
+            (Language::Sql, "e", &["--execute", "-execute"], "hPSDuk")
+        }
+        "clickhouse-client" | "impala-shell" | "snowsql" => {
+            (Language::Sql, "q", &["--query"], "hdu")
+        }
+        "duckdb" | "usql" | "pgcli" => (Language::Sql, "c", &["--command"], "hdU"),
+        "sqlcmd" => (Language::Sql, "Qq", &[], "SUPdi"),
         _ => return None,
     };
     Some(Interpreter {
@@ -241,13 +249,20 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
         "xargs" | "gxargs" => out.extend(xargs(name, args, stdin)),
         "watch" => push_shell(&mut out, &args[skip_options(args, "n", &["--interval"])..]),
         "ssh" | "mosh" | "autossh" => {
-            let start = skip_options(args, "bcDEeFIiJLlmOopQRSWw", &[]) + 1;
-            push_shell(&mut out, args.get(start..).unwrap_or_default());
+            const VALUES: &str = "bcDEeFIiJLlmOopQRSWw";
+            let after = skip_options(args, VALUES, &[]) + 1;
+            let rest = args.get(after..).unwrap_or_default();
+            // Options may also follow the host.
+            push_shell(&mut out, &rest[skip_options(rest, VALUES, &[])..]);
         }
         "su" | "runuser" | "sg" | "script" | "flock" => out.extend(dash_c(args)),
         "crontab" | "at" | "batch" => {}
         "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "lxc" | "incus" => {
             out.extend(crate::containers::exec(args));
+        }
+        "ansible" | "salt" | "vagrant" | "gcloud" | "adb" | "pssh" | "heroku" | "fly"
+        | "flyctl" => {
+            out.extend(crate::containers::elsewhere(name, args));
         }
         "tmux" | "screen" => out.extend(multiplexer(args)),
         "env" => out.extend(env_split(args)),
@@ -654,7 +669,7 @@ fn code(interpreter: &Interpreter, args: &[Word], stdin: &Stdin) -> Vec<Inner> {
             }
             continue;
         }
-        if text.starts_with("--") && interpreter.long.contains(&text) {
+        if interpreter.long.contains(&text) {
             out.extend(
                 args.get(at)
                     .map(|word| Inner::Code(interpreter.language, word.clone())),

@@ -1,4 +1,4 @@
-//! Measures the verifier on labelled code: `detection [--misses] FILE…`.
+//! Measures the verifier on labelled code: `recall [--misses] FILE…`.
 //!
 //! Each file holds gzipped JSON lines with `code` (or `text`), `label` (1: should be found) and
 //! `lang`. A text counts as found when it has a violation of severity error. `--misses` shows what
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     files.drain(..usize::from(show));
     let mut out = std::io::stdout().lock();
     if files.is_empty() {
-        let _ = writeln!(out, "usage: detection [--misses] FILE…");
+        let _ = writeln!(out, "usage: recall [--misses] FILE…");
         return ExitCode::from(2);
     }
     let verifier = CodeVerifier::new();

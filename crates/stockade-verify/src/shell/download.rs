@@ -52,6 +52,12 @@ impl Judge<'_> {
     fn fetches(&self, id: CommandId) -> bool {
         let command = &self.script.commands[id];
         let args = command.args();
+        let device = |redirect: &stockade_shell::Redirect| {
+            redirect.op == RedirectOp::Read && redirect.target.text.starts_with("/dev/tcp/")
+        };
+        if command.redirects.iter().any(device) {
+            return true;
+        }
         match command.name() {
             Some("nc" | "ncat" | "netcat" | "telnet" | "socat" | "dig" | "nslookup" | "ssh") => {
                 true

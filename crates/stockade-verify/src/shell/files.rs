@@ -50,15 +50,21 @@ impl Judge<'_> {
 
     /// `cat /dev/zero > file`, `yes > file`
     fn fills_disk(&mut self, command: &Command, target: &str, span: Span) {
+        let sums = |name: &str| name.ends_with("sum") || matches!(name, "gzip" | "bzip2" | "xz");
         let endless = command.name() == Some("yes")
-            || command.name() == Some("cat")
+            || command
+                .name()
+                .is_some_and(|name| name == "cat" || sums(name))
                 && command.args().iter().any(|word| {
                     matches!(
                         word.text.as_str(),
                         "/dev/zero" | "/dev/urandom" | "/dev/random"
                     )
                 });
-        if endless && !self.place(target).is(Kind::Sink) {
+        if endless && target == "/dev/null" && self.is_brief() {
+            let reason = "does nothing but keep the machine busy, without end";
+            self.add(Rule::ForkBomb, span, reason);
+        } else if endless && !self.place(target).is(Kind::Sink) {
             self.add(Rule::DestroyDisk, span, "fills the disk");
         }
     }
@@ -140,6 +146,15 @@ impl Judge<'_> {
             "ls" if self.piped_to_removal(id, command) => {
                 for word in operands(args) {
                     self.delete_at(&word.text, Deletion::ForcedTree, span);
+                }
+                let pipeline = &self.script.pipelines[command.pipeline];
+                let trees = self.script.commands[pipeline.commands.clone()]
+                    .iter()
+                    .any(|later| has(later.args(), "rR", &["recursive"]) && later.parent.is_some());
+                let all = operands(args).next().is_none() && pipeline.stages == 2;
+                if all && trees && self.is_brief() {
+                    let reason = "deletes everything in the working directory";
+                    self.add(Rule::DestroyFiles, span, reason);
                 }
             }
             "grep" | "egrep" | "fgrep" | "rg" | "ag" => self.grep(command),
@@ -236,6 +251,11 @@ impl Judge<'_> {
                 let reason = format!("deletes {}, which climbs out of a directory", word.text);
                 self.add(Rule::FileDelete, command.span, reason);
             }
+            let beside = word.text.starts_with("../");
+            if recursive && force && beside && self.is_brief() {
+                let reason = format!("deletes {}, beside the working directory", word.text);
+                self.add(Rule::FileDelete, command.span, reason);
+            }
             if recursive && self.is_root_if_unset(word) {
                 let reason = format!("deletes {}: everything, if nobody set it", word.text);
                 self.add(Rule::FileDelete, command.span, reason);
@@ -259,7 +279,13 @@ impl Judge<'_> {
                 Some("sudo" | "doas") if has(command.args(), "f", &["force"]) => {
                     reason = Some("deletes a tree with all rights, without a question");
                 }
-                Some("xargs") if has(wrapper.args(), "a", &["arg-file"]) => {
+                Some("xargs")
+                    if has(wrapper.args(), "a", &["arg-file"])
+                        || wrapper
+                            .redirects
+                            .iter()
+                            .any(|one| one.op == RedirectOp::Read) =>
+                {
                     reason = Some("deletes the trees that a file lists");
                 }
                 _ => {}
@@ -376,30 +402,33 @@ impl Judge<'_> {
         if is_temporary(target) && self.is_brief() {
             self.made_executable.insert(target.to_owned());
         }
+        self.copies_program(name, command, &sources);
         for word in &sources {
             let place = self.place(&word.text);
             let precious = place.is(Kind::System) || place.is_home();
             let outside = word.text.starts_with(['/', '~', '$']);
+            let ransom = [
+                "locked",
+                "enc",
+                "encrypted",
+                "crypt",
+                "crypted",
+                "pwned",
+                "ransom",
+            ];
+            let added = target.strip_prefix(word.text.as_str()).unwrap_or_default();
+            let ending = added.strip_prefix('.').unwrap_or_default();
+            if name == "mv" && ransom.contains(&ending.to_ascii_lowercase().as_str()) {
+                let reason = "renames files as one does who holds them for ransom";
+                self.add(Rule::DestroyFiles, span, reason);
+            }
+            if name == "mv" && place.is(Kind::Trace) && self.is_brief() {
+                let reason = format!("moves {} away to {target}", word.text);
+                self.add(Rule::TraceRemoval, span, reason);
+            }
             if name == "mv" && (target == "/dev/null" || precious && outside) {
                 let reason = format!("moves {} away to {target}", word.text);
                 self.add(Rule::DestroyFiles, span, reason);
-            }
-            let shell = matches!(
-                place.path.as_str(),
-                "/bin/sh"
-                    | "/bin/bash"
-                    | "/bin/dash"
-                    | "/bin/zsh"
-                    | "/usr/bin/bash"
-                    | "/usr/bin/sh"
-            );
-            let loose = self.place(target).path;
-            if shell
-                && self.is_brief()
-                && (loose.starts_with("/tmp/") || loose.starts_with("/var/tmp/"))
-            {
-                let reason = format!("puts a copy of a shell at {target}");
-                self.add(Rule::ShellEscape, span, reason);
             }
             if place.path == "/etc/passwd" && self.is_brief() {
                 let reason = format!("copies the list of accounts to {target}");
@@ -422,7 +451,13 @@ impl Judge<'_> {
             let inside = format!("{target}/{}", file.unwrap_or_default());
             self.write_at(&inside, Writing::Append, span);
         } else {
-            self.write_at(target, Writing::Append, span);
+            // A log that is copied over is a log that is gone.
+            let how = if self.place(target).is(Kind::Trace) {
+                Writing::Replace
+            } else {
+                Writing::Append
+            };
+            self.write_at(target, how, span);
         }
     }
 
@@ -475,6 +510,11 @@ impl Judge<'_> {
             let reason = "`sed` is told to run a command";
             self.add(Rule::ShellEscape, command.span, reason);
             self.analysis.command_text(run, command.span, self.findings);
+        }
+        if has(args, "i", &["in-place"]) && matches!(script, "d" | "1,$d" | "1d;$d" | ":a;N;$!ba;d")
+        {
+            let reason = "deletes every line of the files it is given";
+            self.add(Rule::DestroyFiles, command.span, reason);
         }
         if has(args, "i", &["in-place"]) {
             for word in operands(args).skip(1) {

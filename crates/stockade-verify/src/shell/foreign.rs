@@ -174,6 +174,26 @@ impl Judge<'_> {
             self.findings
                 .add(Rule::ForkBomb, self.span, "forks without end");
         }
+        let turns = [
+            "while(1)",
+            "while (1)",
+            "while(true)",
+            "while (true)",
+            "for(;;)",
+            "for (;;)",
+            "loop {",
+            "loop do",
+        ];
+        let pauses = [
+            "sleep", "getline", "<stdin>", "gets", "accept", "last", "break", "exit", "recv",
+            "read",
+        ];
+        let outputs = ["print", "puts", "write", "echo", "push", ".="];
+        let has_any = |marks: &[&str]| marks.iter().any(|mark| lower.contains(mark));
+        if has_any(&turns) && has_any(&outputs) && !has_any(&pauses) && !calls.socket {
+            let reason = "writes without end";
+            self.findings.add(Rule::ForkBomb, self.span, reason);
+        }
         let all = ["glob \"*\"", "glob '*'", "glob(\"*\")", "glob('*')", "<*>"];
         if calls.deletes && all.iter().any(|mark| lower.contains(mark)) {
             let reason = "deletes everything in the working directory";
@@ -252,6 +272,20 @@ fn sql(lower: &str, span: Span, findings: &mut Findings) {
             "role",
             "column",
             "tablespace",
+            "collection",
+            "keyspace",
+            "measurement",
+            "series",
+            "sequence",
+            "function",
+            "procedure",
+            "trigger",
+            "extension",
+            "owned",
+            "materialized",
+            "partition",
+            "server",
+            "login",
         ],
     ) || words.contains(&"truncate")
     {
@@ -269,6 +303,14 @@ fn sql(lower: &str, span: Span, findings: &mut Findings) {
     if lower.contains("copy ") && lower.contains(" program ")
         || lower.contains("xp_cmdshell")
         || lower.contains("into outfile")
+        || lower.contains("into dumpfile")
+        || lower.contains("lo_import")
+        || lower.contains("lo_export")
+        || lower.contains("sys_exec(")
+        || lower.contains("sys_eval(")
+        || lower.contains("sp_oacreate")
+        || lower.contains("pg_ls_dir")
+        || lower.contains("writefile(")
         || lower.contains("pg_read_file")
         || lower.contains("load_file(")
         || lower.contains("load_extension(")
@@ -291,7 +333,13 @@ fn sql(lower: &str, span: Span, findings: &mut Findings) {
         let reason = "reads the passwords of the database's users";
         findings.add(Rule::CredentialRead, span, reason);
     }
-    if pair("grant", &["all"]) || pair("alter", &["role", "user", "system"]) {
+    let everything = pair("grant", &["all"]) && lower.contains("*.*");
+    let superuser = words.contains(&"superuser") || words.contains(&"sysadmin");
+    let rights = ["grant", "alter", "create", "sp_addsrvrolemember"];
+    if everything || superuser && words.iter().any(|word| rights.contains(word)) {
+        let reason = "gives someone all rights in the database";
+        findings.add(Rule::AccountChange, span, reason);
+    } else if pair("grant", &["all"]) || pair("alter", &["role", "user", "system"]) {
         findings.warn(Rule::AccountChange, span, "changes rights in the database");
     }
 }

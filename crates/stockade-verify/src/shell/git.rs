@@ -50,6 +50,7 @@ impl Judge<'_> {
                     rest.iter()
                         .any(|word| word.text.len() > 1 && word.text.starts_with(mark))
                 };
+                self.git_pushes_away(command, rest);
                 if marked('+') {
                     let reason = "overwrites what was pushed before";
                     self.add(Rule::DestroyHistory, command.span, reason);
@@ -73,6 +74,35 @@ impl Judge<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A push to where the script itself says, not to where the repository is from.
+    fn git_pushes_away(&mut self, command: &Command, rest: &[Word]) {
+        if !self.is_brief() {
+            return;
+        }
+        let target = operands(rest).next().map_or("", |word| word.text.as_str());
+        let all = has(rest, "", &["all", "mirror"]);
+        let set = self.script.commands.iter().filter(|other| {
+            let named = |text: &str| other.args().iter().any(|word| word.text == text);
+            let sets = named("add") || named("set-url");
+            other.name() == Some("git") && named("remote") && sets && named(target)
+        });
+        let url = set
+            .filter_map(|other| other.args().last())
+            .map(|word| word.text.as_str())
+            .next();
+        let away = match url {
+            Some(url) => target != "origin" || all && !is_forge(url),
+            None => (hosts::is_url(target) || target.contains('@')) && !is_forge(target),
+        };
+        if away && !target.is_empty() {
+            let shown = url.unwrap_or(target);
+            let reason = format!("`git` pushes the repository to {shown}");
+            let certain = !is_forge(shown) || all;
+            self.findings
+                .weigh(certain, Rule::Exfiltration, command.span, reason);
         }
     }
 
@@ -123,4 +153,23 @@ fn verb(args: &[Word]) -> usize {
         }
     }
     at
+}
+
+/// Where people keep repositories, by address.
+fn is_forge(url: &str) -> bool {
+    const FORGES: &[&str] = &[
+        "github.",
+        "gitlab",
+        "bitbucket.",
+        "codeberg.",
+        "dev.azure.com",
+        "heroku",
+        "sr.ht",
+        "gitea.",
+        "gerrit",
+        "codecommit",
+        "$",
+        "localhost",
+    ];
+    FORGES.iter().any(|forge| url.contains(forge))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use stockade_shell::Command;
+use stockade_shell::{Command, Word};
 
 use super::Judge;
 use crate::hosts;
@@ -24,7 +24,7 @@ impl Judge<'_> {
     pub(super) fn listed(&mut self, name: &str, command: &Command) {
         let program = match name {
             "python" | "python3" => {
-                let file = |word: &stockade_shell::Word| word.text.ends_with("manage.py");
+                let file = |word: &Word| word.text.ends_with("manage.py");
                 if command.args().iter().any(file) {
                     "manage.py"
                 } else {
@@ -78,6 +78,16 @@ impl Judge<'_> {
             self.add(Rule::DestroyData, command.span, reason);
         }
     }
+}
+
+/// Whether the list has a line of a rule for a command.
+pub(super) fn has_rule(name: &str, args: &[Word], rule: Rule) -> bool {
+    let Some(entries) = table().get(name) else {
+        return false;
+    };
+    let args: Vec<Arg<'_>> = args.iter().map(|word| Arg::new(&word.text)).collect();
+    let mut entries = entries.iter().filter(|entry| entry.rule == rule);
+    entries.any(|entry| entry.matches(&args))
 }
 
 /// An argument as it is and in lower case.

@@ -88,6 +88,19 @@ impl Judge<'_> {
         if body.iter().all(|command| command.words.is_empty()) && body.iter().any(doubles) {
             return self.add(Rule::ForkBomb, span, "fills the memory without end");
         }
+        let idle = |command: &&Command| {
+            matches!(
+                command.name(),
+                Some(":" | "true" | "echo" | "printf" | "yes")
+            ) && !command
+                .redirects
+                .iter()
+                .any(|redirect| redirect.op.writes())
+        };
+        if body.iter().all(idle) && self.is_brief() {
+            let reason = "does nothing but keep the machine busy, without end";
+            return self.add(Rule::ForkBomb, span, reason);
+        }
         let sends = |command: &&Command| {
             let name = command.name().unwrap_or_default();
             let sender = Group::Fetchers.has(name) || matches!(name, "nc" | "ncat" | "hping3");

@@ -1,6 +1,6 @@
 //! Secrets and start-up files among the arguments of any command.
 
-use stockade_shell::{Command, Stdin};
+use stockade_shell::{Command, Stdin, Word};
 
 use super::Judge;
 use super::programs::Group;
@@ -19,10 +19,17 @@ impl Judge<'_> {
             return;
         }
         let copies = command.args().first().is_some_and(|word| word.text == "cp");
-        let reader = !Group::NotReaders.has(name) || name == "scp" || copies;
+        let lists = |word: &Word| word.text.starts_with("--files0-from");
+        let lists = command.args().iter().any(lists);
+        let reader = !Group::NotReaders.has(name) || name == "scp" || copies || lists;
         let shower = Group::Showers.has(name);
         let listed = match &command.stdin {
-            Stdin::Text(text) if matches!(name, "xargs" | "cpio" | "tar" | "pax") => {
+            Stdin::Text(text)
+                if matches!(
+                    name,
+                    "xargs" | "cpio" | "tar" | "pax" | "ed" | "ex" | "vi" | "vim"
+                ) =>
+            {
                 text.text.as_str()
             }
             _ => "",
@@ -45,6 +52,13 @@ impl Judge<'_> {
             if text.starts_with("stratum+") && !speaks {
                 let reason = format!("`{name}` joins a pool that mines for someone");
                 return self.add(Rule::NetworkHost, command.span, reason);
+            }
+            let coded = ["os.system(", "os.execute(", "os.exec", "pty.spawn("];
+            let coded = coded.iter().any(|call| text.contains(call));
+            let shown = speaks || shower || Group::NotReaders.has(name);
+            if coded && !shown && !Group::Interpreters.has(super::gather::stem(name)) {
+                let reason = format!("`{name}` is given code that runs a command");
+                return self.add(Rule::ShellEscape, command.span, reason);
             }
             let document = text.contains("\\verbatiminput{/") || text.contains("\\write18");
             let network = text.contains("/dev/tcp/") && !speaks;

@@ -1,7 +1,10 @@
 //! Shell scripts: judged command by command, after `stockade-shell` has read them.
 
+mod disguise;
+mod doors;
 mod download;
 mod files;
+mod flow;
 mod foreign;
 mod gather;
 mod git;
@@ -13,8 +16,10 @@ mod network;
 mod obfuscation;
 mod programs;
 mod search;
+mod sources;
 mod spawn;
 mod staging;
+mod survey;
 mod system;
 mod upload;
 
@@ -30,6 +35,8 @@ use crate::result::Span;
 use crate::rule::Rule;
 
 pub(crate) use foreign::judge as judge_foreign;
+
+use flow::Flow;
 
 /// Commands in a script beyond which it is taken for one that administers or builds something.
 const LONG: usize = 12;
@@ -67,7 +74,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         downloaded: HashSet::new(),
         made_executable: HashSet::new(),
         encrypted: HashSet::new(),
-        packed: HashSet::new(),
+        flow: Flow::default(),
         functions: script
             .functions
             .iter()
@@ -79,6 +86,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
     }
     judge.functions();
     judge.loops();
+    judge.port_loops();
     judge.embedded();
     judge.written_files();
     judge.problems();
@@ -109,8 +117,8 @@ pub(crate) struct Judge<'a> {
     made_executable: HashSet<String>,
     /// Files of which an encrypted copy was made.
     encrypted: HashSet<String>,
-    /// Archives of what belongs to people or the system.
-    packed: HashSet<String>,
+    /// What files and variables hold of what was gathered.
+    flow: Flow,
     /// Names of the script's own functions.
     functions: HashSet<&'a str>,
 }
@@ -138,8 +146,9 @@ impl Judge<'_> {
         let command = &script.commands[id];
         self.redirects(id, command);
         self.assignments(command);
+        self.follow_variables(id);
         if command.words.is_empty() {
-            return;
+            return self.follow_files(id, command);
         }
         self.spelling(id, command);
         let Some(name) = command.name().map(str::to_ascii_lowercase) else {
@@ -163,9 +172,14 @@ impl Judge<'_> {
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
+        self.renamed(name, command);
+        self.described(id, name, command);
+        self.records_aside(name, command, command.span);
         self.listed(name, command);
+        self.survey_command(id, name, command);
         self.rest_delete(name, command);
         self.foreign_code(name, command);
+        self.follow_files(id, command);
     }
 
     fn change_directory(&mut self, command: &Command) {

@@ -3,6 +3,7 @@
 use stockade_shell::{Command, CommandId, Hole, HoleKind, RedirectOp, is_shell};
 
 use super::download::interprets_stdin;
+use super::gather::Matter;
 use super::programs::Group;
 use super::staging::is_temporary;
 use super::{Judge, has, operands, value_of};
@@ -25,17 +26,22 @@ impl Judge<'_> {
                     self.sends_file(id, name, command);
                 }
             }
+            "logger" if has(args, "n", &["server"]) => self.gives_away(id, name, command),
             _ if Group::Fetchers.has(name) => self.fetch(id, name, command),
-            "ssh" | "scp" | "sftp" | "rsync" | "sshfs" | "rclone" | "mosh" | "restic" | "lftp"
-            | "smbclient" | "ab" | "hping3" | "cancel" | "finger" | "borg" | "duplicity"
-            | "cadaver" | "ncftpput" => {
+            "ssh" | "scp" | "sftp" | "rsync" | "sshfs" | "mosh" | "restic" | "lftp"
+            | "smbclient" | "ab" | "borg" | "duplicity" | "cadaver" | "ncftpput" | "rclone" => {
+                if name == "rclone" {
+                    self.bucket(id, name, command);
+                }
                 self.transfer(id, name, command);
             }
-            "aws" | "gsutil" | "gcloud" | "az" | "s3cmd" | "mc" | "s5cmd" | "azcopy" => {
-                self.bucket(name, command);
+            _ if Group::Clouds.has(name) => {
+                self.bucket(id, name, command);
+                self.tells_others(id, name, command);
             }
-            "nslookup" | "dig" | "host" | "ping" | "ping6" | "drill" | "getent" | "whois"
-            | "kdig" | "doggo" | "dog" => self.lookup(id, name, command),
+            "docker" | "podman" | "nerdctl" => self.through_container(id, name, command),
+            "getent" if !args.first().is_some_and(|word| word.text.contains("hosts")) => {}
+            _ if Group::Askers.has(name) => self.lookup(id, name, command),
             "gh" | "glab"
                 if args
                     .first()
@@ -43,10 +49,12 @@ impl Judge<'_> {
             {
                 self.gives_away(id, name, command);
             }
+            "gh" | "glab" => self.tells_others(id, name, command),
             _ if Group::Mailers.has(name) || Group::Senders.has(name) => {
                 self.gives_away(id, name, command);
             }
-            _ => {}
+            _ if Group::Streams.has(name) => self.sends_file(id, name, command),
+            _ => self.any_door(id, name, command),
         }
         let module = |pair: &[stockade_shell::Word]| {
             pair[0].text == "-m"
@@ -112,9 +120,13 @@ impl Judge<'_> {
             .iter()
             .flat_map(|word| &word.holes)
             .any(substituted);
+        let group = command.words.is_empty() && op.writes() && self.group_gathers(id);
+        let told = self
+            .gathered_inside(&command.words)
+            .or_else(|| self.fed(id));
         // Whether a port is open is often asked with nothing to say.
         let speaks = !matches!(name, "" | ":" | "true" | "echo" | "printf" | "exec");
-        if computed || speaks && op.writes() {
+        if computed || group || told.is_some() || speaks && op.writes() {
             let reason = "sends data through the shell's network device";
             return self.add(Rule::Exfiltration, command.span, reason);
         }
@@ -191,8 +203,8 @@ impl Judge<'_> {
         }
         let is_bare_shell = |other: &Command| {
             other.name().is_some_and(|shell| {
-                is_shell(shell) && interprets_stdin(shell, other)
-                    || matches!(shell, "python" | "python3" | "cmd" | "powershell")
+                let runs = is_shell(shell) || shell.starts_with("python");
+                runs && interprets_stdin(shell, other) || matches!(shell, "cmd" | "powershell")
             })
         };
         let others = &self.script.commands[pipeline.commands.clone()];
@@ -209,11 +221,25 @@ impl Judge<'_> {
 
     /// Data put into a name that is looked up.
     fn lookup(&mut self, id: CommandId, name: &str, command: &Command) {
-        let fed = self.takes_from_input(id, command) && self.gathered_upstream(id).is_some();
-        let told = matches!(name, "whois" | "ping" | "ping6");
-        let told = told && self.gathered_inside(&command.words).is_some();
-        if fed || told {
-            let reason = format!("`{name}` sends data out in what it asks");
+        let takes = self.takes_from_input(id, command) || Group::Streams.has(name);
+        let fed = self.fed(id).filter(|_| takes);
+        let told = self.gathered_inside(&command.words);
+        // `dig -x "$(hostname -I)"`: a name that is looked up, not one that carries.
+        let asks = matches!(name, "getent" | "host" | "dig" | "nslookup" | "ping");
+        let own = |by: &str| {
+            matches!(
+                by,
+                "hostname" | "ip" | "ifconfig" | "who" | "ss" | "resolvectl" | "route"
+            )
+        };
+        let told = told.filter(|told| !asks || told.matter > Matter::Machine || !own(&told.by));
+        let named = || {
+            let mut words = command.args().iter();
+            words.find_map(|word| self.held(word, &word.text))
+        };
+        let named = named().filter(|_| !matches!(name, "getent" | "finger"));
+        if let Some(found) = fed.or(told).or(named) {
+            let reason = format!("`{name}` sends out what `{}` gathers", found.by);
             return self.add(Rule::Exfiltration, command.span, reason);
         }
         for word in operands(command.args()).filter(|word| word.text.contains('.')) {

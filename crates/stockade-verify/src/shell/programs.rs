@@ -7,15 +7,22 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Archivers,
+    Askers,
+    Captures,
+    Clouds,
+    Dumps,
     Fetchers,
     Foreign,
+    Interpreters,
     NameAShell,
     Mailers,
     NotReaders,
     PassesOn,
+    Queries,
     Senders,
     ShellGivers,
     Showers,
+    Streams,
     Tells,
     WorthHiding,
 }
@@ -24,15 +31,22 @@ impl Group {
     const fn header(self) -> &'static str {
         match self {
             Self::Archivers => "archivers",
+            Self::Askers => "askers",
+            Self::Captures => "captures",
+            Self::Clouds => "clouds",
+            Self::Dumps => "dumps",
             Self::Fetchers => "fetchers",
             Self::Foreign => "foreign",
+            Self::Interpreters => "interpreters",
             Self::NameAShell => "name-a-shell",
             Self::Mailers => "mailers",
             Self::NotReaders => "not-readers",
             Self::PassesOn => "passes-on",
+            Self::Queries => "queries",
             Self::Senders => "senders",
             Self::ShellGivers => "shell-givers",
             Self::Showers => "showers",
+            Self::Streams => "streams",
             Self::Tells => "tells",
             Self::WorthHiding => "worth-hiding",
         }
@@ -80,12 +94,16 @@ mod tests {
     fn every_group_has_programs() {
         assert!(Group::Fetchers.has("curl") && !Group::Fetchers.has("ls"));
         assert!(Group::Foreign.has("julia"));
+        assert!(Group::Interpreters.has("perl"));
         assert!(Group::NameAShell.has("chsh"));
         // `[` is a program, not a header.
         assert!(Group::NotReaders.has("["));
         assert!(Group::Showers.has("less") && Group::Mailers.has("mutt"));
         assert!(Group::PassesOn.has("base64") && Group::Archivers.has("tar"));
         assert!(Group::Tells.has("whoami") && Group::Senders.has("croc"));
+        assert!(Group::Dumps.has("pg_dump") && Group::Queries.has("psql"));
+        assert!(Group::Captures.has("scrot") && Group::Askers.has("dig"));
+        assert!(Group::Clouds.has("aws") && Group::Streams.has("nc"));
         assert!(Group::WorthHiding.has("rm"));
     }
 }

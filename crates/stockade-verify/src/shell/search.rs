@@ -6,7 +6,7 @@ use super::gather::is_others;
 use super::programs::Group;
 use super::{Judge, has, operands, value_of};
 use crate::files::Deletion;
-use crate::paths::{Kind, Place};
+use crate::paths::{Kind, Place, Root};
 use crate::rule::Rule;
 
 /// Conditions that leave some files out.
@@ -34,6 +34,11 @@ const SECRETS: &[&str] = &[
     ".aws",
     "wallet",
     ".sudo_as_admin_successful",
+    "places.sqlite",
+    "cookies.sqlite",
+    "formhistory.sqlite",
+    "Bookmarks",
+    "Web Data",
 ];
 
 /// What people search for when they want what others keep secret.
@@ -154,6 +159,46 @@ impl Judge<'_> {
             let reason = "deletes every repository's history";
             return self.add(Rule::DestroyFiles, command.span, reason);
         }
+        let pattern = command
+            .args()
+            .windows(2)
+            .find(|pair| pair[0].text.ends_with("name"));
+        let pattern = pattern.map_or("", |pair| pair[1].text.as_str());
+        let aged = |word: &Word| {
+            let text = word.text.as_str();
+            text.ends_with("time") || text.ends_with("min") || text == "-size" || text == "-newer"
+        };
+        let aged = command.args().iter().any(aged);
+        let wide = starts.iter().any(|start| {
+            matches!(
+                self.place(&start.text).path.as_str(),
+                "/" | "/var" | "/var/log"
+            )
+        });
+        if wide && !aged && pattern.contains("log") && self.is_brief() {
+            let reason = "deletes or empties every log";
+            return self.add(Rule::TraceRemoval, command.span, reason);
+        }
+        let whole = |start: &&Word| {
+            let place = self.place(&start.text);
+            place.root == Root::Inside && place.path.is_empty()
+        };
+        let picks = |other: &Command| {
+            matches!(
+                other.name(),
+                Some("grep" | "egrep" | "awk" | "sed" | "head" | "tail")
+            )
+        };
+        let pipeline = &self.script.pipelines[command.pipeline];
+        let picked = self.script.commands[pipeline.commands.clone()]
+            .iter()
+            .any(picks);
+        let chosen =
+            filtered || picked || command.args().iter().any(|word| word.text == "-maxdepth");
+        if !chosen && (starts.is_empty() || starts.iter().any(whole)) && self.is_brief() {
+            let reason = "deletes everything in the working directory";
+            return self.add(Rule::DestroyFiles, command.span, reason);
+        }
         let how = if filtered {
             Deletion::File
         } else {
@@ -224,7 +269,11 @@ pub(super) fn is_telling_pattern(pattern: &str) -> bool {
 
 /// Whether a command deletes or empties the files it is given.
 fn removes(command: &Command) -> bool {
-    matches!(
+    let own = command
+        .words
+        .first()
+        .is_some_and(|word| word.text.starts_with('.'));
+    !own && matches!(
         command.name(),
         Some("rm" | "shred" | "unlink" | "truncate" | "wipe")
     )

@@ -7,6 +7,22 @@ use super::{Judge, has};
 use crate::analysis::Nested;
 use crate::rule::Rule;
 
+/// Files that programs run without being told their names.
+const IMPLICIT: &[(&[&str], &str)] = &[
+    (&["npm", "yarn", "pnpm", "bun"], "package.json"),
+    (&["pip", "pip3", "easy_install"], "setup.py"),
+    (&["make", "gmake"], "akefile"),
+    (&["rake"], "Rakefile"),
+    (&["just"], "justfile"),
+    (&["vagrant"], "Vagrantfile"),
+    (&["bundle", "gem"], "Gemfile"),
+    (&["pytest"], "conftest.py"),
+    (&["gulp"], "gulpfile.js"),
+    (&["grunt"], "Gruntfile.js"),
+    (&["composer"], "composer.json"),
+    (&["cmake"], "CMakeLists.txt"),
+];
+
 impl Judge<'_> {
     pub(super) fn spawned_shell(&mut self, id: CommandId, name: &str, command: &Command) {
         let span = command.span;
@@ -35,11 +51,14 @@ impl Judge<'_> {
 
     /// A program is given a file, written by the script itself, that makes it start a shell.
     fn configured_shell(&mut self, name: &str, command: &Command) {
-        if matches!(name, "npm" | "yarn" | "pnpm" | "bun") {
+        let own = IMPLICIT
+            .iter()
+            .find(|(programs, _)| programs.contains(&name));
+        if let Some((_, file)) = own {
             let mut files = self.script.files.iter().take(64);
-            if files.any(|file| file.path.ends_with("package.json") && names_shell(&file.text.text))
-            {
-                let reason = format!("`{name}` is given a package that starts a shell");
+            let starts = |text: &str| names_shell(text) || text.contains("os.exec");
+            if files.any(|written| written.path.ends_with(file) && starts(&written.text.text)) {
+                let reason = format!("`{name}` is given a {file} that starts a shell");
                 self.add(Rule::ShellEscape, command.span, reason);
             }
             return;

@@ -2,9 +2,8 @@
 
 use stockade_shell::{Command, CommandId, Place as Position, Word};
 
-use super::gather::{is_others, is_telling};
 use super::programs::Group;
-use super::{Judge, has, operands, value_of};
+use super::{Judge, has, operands};
 use crate::hosts;
 use crate::paths::Root;
 use crate::rule::Rule;
@@ -82,9 +81,6 @@ impl Judge<'_> {
         if !self.is_brief() || !packs && !encodes {
             return;
         }
-        if packs {
-            self.remember_archive(name, args);
-        }
         // An archive on standard output goes elsewhere.
         let prints = args.iter().any(|word| word.text == "-");
         for word in operands(args) {
@@ -103,31 +99,6 @@ impl Judge<'_> {
                 let reason = format!("`{name}` packs up all of {path}");
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
-        }
-    }
-
-    /// An archive of what others keep; if it is sent later, that is.
-    fn remember_archive(&mut self, name: &str, args: &[Word]) {
-        let archive = match name {
-            // `tar czf archive …`: the first word may do without a dash.
-            "tar" | "bsdtar" => match args {
-                [first, archive, ..] if !first.text.starts_with('-') => {
-                    Some(archive.text.as_str()).filter(|_| first.text.contains('f'))
-                }
-                _ => value_of(args, 'f', &["file"]),
-            },
-            "7z" | "7za" | "rar" => operands(args).nth(1).map(|word| word.text.as_str()),
-            _ => operands(args).next().map(|word| word.text.as_str()),
-        };
-        let Some(archive) = archive else {
-            return;
-        };
-        let theirs = operands(args)
-            .filter(|word| word.text != archive)
-            .map(|word| self.place(&word.text))
-            .any(|place| is_others(&place) || is_telling(&place));
-        if theirs && archive != "-" {
-            self.packed.insert(archive.to_owned());
         }
     }
 

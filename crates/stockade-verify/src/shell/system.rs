@@ -113,10 +113,16 @@ impl Judge<'_> {
             )
         };
         let fatal = !args.iter().any(asks);
+        let itself = |word: &Word| word.text == "$$" && word.variables().any(|name| name == "$");
+        let hard = |word: &Word| matches!(word.text.as_str(), "-9" | "-KILL" | "-SIGKILL");
+        if args.iter().any(itself) && args.iter().any(hard) && self.is_brief() {
+            let reason = "ends its own shell before that writes its history";
+            self.add(Rule::TraceRemoval, command.span, reason);
+        }
         let everything = name == "kill" && (target("-1") || target("1") && fatal);
         let by_name = matches!(name, "pkill" | "killall");
         let broad = name == "killall5"
-            || name == "pkill" && has(args, "u", &["euid", "uid"]) && operands(args).count() <= 1
+            || by_name && has(args, "u", &["euid", "uid", "user"]) && operands(args).count() <= 1
             || by_name
                 && operands(args)
                     .any(|word| matches!(word.text.as_str(), "." | "init" | "systemd"));
@@ -292,6 +298,24 @@ impl Judge<'_> {
                     if matches!(value, "" | "0" | "/dev/null") =>
                 {
                     self.add(Rule::TraceRemoval, span, "stops recording history");
+                }
+                "HISTIGNORE" if value.starts_with('*') => {
+                    self.add(Rule::TraceRemoval, span, "stops recording history");
+                }
+                "HISTCONTROL"
+                    if value.starts_with("ignore")
+                        && self.is_brief()
+                        && command.name() == Some("export") =>
+                {
+                    self.add(
+                        Rule::TraceRemoval,
+                        span,
+                        "leaves commands out of the history",
+                    );
+                }
+                "PROMPT_COMMAND" if value.contains("logger") || value.contains("tee ") => {
+                    let reason = "records every command that the user types";
+                    self.add(Rule::Surveillance, span, reason);
                 }
                 "BASH_ENV" | "PROMPT_COMMAND" | "PYTHONSTARTUP" | "PERL5OPT" | "NODE_OPTIONS"
                     if value.contains("/tmp/") || value.contains("curl ") =>

@@ -1,13 +1,11 @@
 //! Transfers: what is fetched from where, and what leaves.
 
-use stockade_shell::{Command, CommandId, RedirectOp, Word};
+use stockade_shell::{Command, CommandId, Word};
 
-use super::gather::{is_others, is_secret_name, is_telling};
-use super::programs::Group;
+use super::gather::{Gathered, Matter, is_dump, is_others, is_secret_name, is_telling};
 use super::{Judge, has, operands, value_of};
 use crate::files::Writing;
 use crate::hosts;
-use crate::paths::Kind;
 use crate::rule::Rule;
 
 /// Options whose value is a file to send.
@@ -23,41 +21,62 @@ const DATA_OPTIONS: &[&str] = &[
     "--json",
     "-F",
     "--form",
+    "--form-string",
     "--post-data",
     "--body-data",
 ];
 
 impl Judge<'_> {
-    /// Local data given to a network command: a file on its input, or what earlier stages read.
+    /// Local data given to a network command on its input.
     pub(super) fn sends_file(&mut self, id: CommandId, name: &str, command: &Command) {
-        let around = self.script.ancestors(id).take(4);
-        let mut inputs = std::iter::once(command)
-            .chain(around)
+        let strange = command.args().iter().any(|word| {
+            let host = hosts::host_of(&word.text).unwrap_or(&word.text);
+            hosts::is_public_address(host)
+        });
+        // Machines nearby have short names, or private addresses.
+        let far = |word: &Word| {
+            let host = hosts::host_of(&word.text).unwrap_or_default();
+            host.contains('.')
+                && host.parse::<std::net::IpAddr>().is_err()
+                && !hosts::is_local(host)
+        };
+        let far = operands(command.args()).any(far);
+        let named = (matches!(name, "ssh" | "rsh") || !far) && !strange;
+        if let Some(found) = self
+            .fed(id)
+            .filter(|found| !named || found.matter > Matter::Work)
+        {
+            let reason = format!("sends what `{}` gathers through `{name}`", found.by);
+            return self.leaks(&found, command, reason);
+        }
+        let own = std::iter::once(command).chain(self.script.ancestors(id).take(4));
+        let mut inputs = own
             .flat_map(|command| &command.redirects)
-            .filter(|redirect| redirect.op == RedirectOp::Read);
+            .filter(|redirect| redirect.op == stockade_shell::RedirectOp::Read);
         if let Some(redirect) = inputs.next() {
             let place = self.place(&redirect.target.text);
-            let bare = |word: &Word| hosts::is_public_address(&word.text);
-            let strange = command.args().iter().any(bare);
-            let sent = is_telling(&place) || place.path.starts_with(['/', '~']) || strange;
-            if !place.is(Kind::Sink) && sent {
+            let sent = place.path.starts_with(['/', '~']) || strange || is_dump(&place.path);
+            if !place.is(crate::paths::Kind::Sink) && sent {
                 let reason = format!("sends {} through `{name}`", place.path);
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
         }
-        let bare = |word: &Word| hosts::is_public_address(&word.text);
         let packed = |other: &CommandId| {
             let program = self.script.commands[*other].name().unwrap_or_default();
-            Group::Archivers.has(program) || Group::PassesOn.has(program)
+            super::programs::Group::Archivers.has(program)
+                || super::programs::Group::PassesOn.has(program)
         };
-        let strange = command.args().iter().any(bare);
-        if let Some(what) = self.gathered_upstream(id) {
-            let reason = format!("sends what `{what}` gathers through `{name}`");
-            self.add(Rule::Exfiltration, command.span, reason);
-        } else if strange && self.script.upstream(id).iter().any(packed) {
+        if strange && self.script.upstream(id).iter().any(packed) {
             let reason = format!("sends files through `{name}` to a bare address");
             self.add(Rule::Exfiltration, command.span, reason);
         }
+    }
+
+    /// Adds what leaves: an error, or a warning in a long script that may well have a reason.
+    pub(super) fn leaks(&mut self, found: &Gathered, command: &Command, reason: String) {
+        let certain = self.is_brief() || found.matter > Matter::Dump;
+        self.findings
+            .weigh(certain, Rule::Exfiltration, command.span, reason);
     }
 
     /// `curl`, `wget` and their kin.
@@ -71,7 +90,7 @@ impl Judge<'_> {
         if matches!(name, "ftp" | "tftp") {
             self.commanded_upload(name, command);
         }
-        if matches!(name, "http" | "https" | "httpie" | "xh") && !local {
+        if matches!(name, "http" | "https" | "httpie" | "xh" | "ftp") && !local {
             self.sends_file(id, name, command);
         }
         if self.uploads(id, name, command, local) || self.odd_host(name, command, &urls) {
@@ -97,34 +116,43 @@ impl Judge<'_> {
     /// Files and what commands tell of this machine, in an upload.
     fn uploads(&mut self, id: CommandId, name: &str, command: &Command, local: bool) -> bool {
         let sent = sent_data(command.args());
-        for file in sent.iter().filter_map(|data| data.file.as_deref()) {
+        for (word, file) in sent.iter().filter_map(|data| data.file.as_ref()) {
             let place = self.place(file);
-            let outside = file.starts_with(['/', '~', '$']) || self.packed.contains(file);
+            let outside = file.starts_with(['/', '~', '$']) || is_dump(file);
+            let held = self.flow.file(&self.key(word, file)).cloned();
+            let reason = format!("`{name}` uploads {file}");
             if is_telling(&place) || !local && outside {
-                self.add(
-                    Rule::Exfiltration,
-                    command.span,
-                    format!("`{name}` uploads {file}"),
-                );
+                self.add(Rule::Exfiltration, command.span, reason);
+                return true;
+            }
+            if let Some(held) = held.filter(|_| !local) {
+                self.leaks(&held, command, reason);
                 return true;
             }
         }
         if local {
             return false;
         }
-        if let Some(what) = self.gathered_inside(&command.words) {
-            let reason = format!("`{name}` sends what `{what}` gathers");
-            self.add(Rule::Exfiltration, command.span, reason);
+        if let Some(found) = self.gathered_inside(&command.words) {
+            let reason = format!("`{name}` sends what `{}` gathers", found.by);
+            self.leaks(&found, command, reason);
             return true;
         }
         let posts = !sent.is_empty() || has(command.args(), "T", &[]);
-        if (posts || self.takes_from_input(id, command)) && self.gathered_upstream(id).is_some() {
-            let reason = format!("`{name}` sends what the pipeline gathers");
-            self.add(Rule::Exfiltration, command.span, reason);
+        if (posts || self.takes_from_input(id, command))
+            && let Some(found) = self.fed(id)
+        {
+            let reason = format!("`{name}` sends what `{}` gathers", found.by);
+            self.leaks(&found, command, reason);
             return true;
         }
         if let Some(secret) = misplaced_secret(command.args()) {
             let reason = format!("`{name}` sends ${secret} to a host that it is not for");
+            self.add(Rule::Exfiltration, command.span, reason);
+            return true;
+        }
+        if tells_who(command.args()) {
+            let reason = format!("`{name}` tells who and where it is");
             self.add(Rule::Exfiltration, command.span, reason);
             return true;
         }
@@ -158,38 +186,6 @@ impl Judge<'_> {
         false
     }
 
-    /// Copies into a bucket.
-    pub(super) fn bucket(&mut self, name: &str, command: &Command) {
-        let args = command.args();
-        let verb = |word: &Word| {
-            matches!(
-                word.text.as_str(),
-                "cp" | "mv" | "sync" | "copy" | "put-object" | "upload" | "upload-batch"
-            )
-        };
-        if !args.iter().any(verb) {
-            return;
-        }
-        if args
-            .windows(2)
-            .any(|pair| pair[0].text == "--acl" && pair[1].text.starts_with("public"))
-        {
-            let reason = format!("`{name}` uploads for everyone to read");
-            return self.add(Rule::Exfiltration, command.span, reason);
-        }
-        for word in args {
-            let file = word.text.rsplit('=').next().unwrap_or_default();
-            let place = self.place(file);
-            if file.contains("://") {
-                break;
-            }
-            if is_telling(&place) || is_others(&place) || self.packed.contains(file) {
-                let reason = format!("`{name}` uploads {file}");
-                return self.add(Rule::Exfiltration, command.span, reason);
-            }
-        }
-    }
-
     /// `ssh`, `scp` and other ways to another machine.
     pub(super) fn transfer(&mut self, id: CommandId, name: &str, command: &Command) {
         let args = command.args();
@@ -210,19 +206,32 @@ impl Judge<'_> {
                 self.add(Rule::ShellEscape, command.span, reason);
             }
         }
+        let piped = args
+            .iter()
+            .any(|word| word.text.contains("/dev/stdin") || word.text.contains("put -"));
+        if piped {
+            self.sends_file(id, name, command);
+        }
         self.commanded_upload(name, command);
         if !args.iter().any(|word| word.text.contains([':', '@'])) {
             return;
         }
         let key = value_of(args, 'i', &[]);
         for word in operands(args).filter(|word| name != "ssh" && key != Some(word.text.as_str())) {
+            // These name the repository first, and keep what others have for a living.
+            let backs_up = matches!(name, "restic" | "borg" | "duplicity");
             if is_remote(&word.text) {
+                if backs_up {
+                    continue;
+                }
                 break;
             }
             let place = self.place(&word.text);
-            let others = is_others(&place) && word.text.starts_with(['/', '~', '$'])
-                || self.packed.contains(&word.text);
-            if is_telling(&place) || others {
+            let outside = word.text.starts_with(['/', '~', '$']);
+            let others = is_others(&place) && outside && !backs_up;
+            let held = self.flow.file(&self.key(word, &word.text));
+            let held = held.is_some_and(|held| held.matter > Matter::Dump);
+            if is_telling(&place) || others || held {
                 let reason = format!("`{name}` sends {}", word.text);
                 let certain = is_telling(&place) || self.is_brief();
                 self.findings
@@ -230,12 +239,12 @@ impl Judge<'_> {
                 return;
             }
         }
-        if let Some(what) = self
+        if let Some(found) = self
             .gathered_inside(&command.words)
-            .filter(|_| name != "ssh")
+            .filter(|found| name != "ssh" || found.matter == Matter::Theirs)
         {
-            let reason = format!("`{name}` sends what `{what}` gathers");
-            return self.add(Rule::Exfiltration, command.span, reason);
+            let reason = format!("`{name}` sends what `{}` gathers", found.by);
+            return self.leaks(&found, command, reason);
         }
         for word in args {
             // `user@host:path`, `rest:http://host/path`
@@ -259,96 +268,42 @@ impl Judge<'_> {
     }
 }
 
-impl Judge<'_> {
-    /// `put FILE` among the commands for a program that transfers files.
-    fn commanded_upload(&mut self, name: &str, command: &Command) {
-        let typed = match &command.stdin {
-            stockade_shell::Stdin::Text(text) => text.text.as_str(),
-            _ => "",
-        };
-        let given = command.args().iter().map(|word| word.text.as_str());
-        let bare = given.clone().any(|text| {
-            let host = hosts::host_of(text.trim_start_matches('/'));
-            host.is_some_and(hosts::is_public_address)
-        });
-        // `tftp host -c put file`: the command is several words.
-        let put = given.clone().skip_while(|text| *text != "put");
-        let put: Vec<&str> = put.collect();
-        let put = put.join(" ");
-        for line in given
-            .chain([typed, put.as_str()])
-            .flat_map(|text| text.split(['\n', ';']))
-        {
-            let mut words = line.split_whitespace();
-            let sends = match words.next() {
-                Some("put" | "mput" | "reput" | "send" | "append") => true,
-                Some("mirror") => line.contains(" -R") || line.contains(" --reverse"),
-                _ => false,
-            };
-            let found = words.filter(|_| sends).find(|file| {
-                let place = self.place(file);
-                is_telling(&place)
-                    || is_others(&place) && file.starts_with(['/', '~', '$'])
-                    || bare && !file.starts_with('-')
-            });
-            if let Some(file) = found {
-                let reason = format!("`{name}` uploads {file}");
-                return self.add(Rule::Exfiltration, command.span, reason);
-            }
-        }
-    }
-
-    /// Programs that give files away: mail, and transfers from person to person.
-    pub(super) fn gives_away(&mut self, id: CommandId, name: &str, command: &Command) {
-        let mails = Group::Mailers.has(name);
-        let input = command
-            .redirects
-            .iter()
-            .filter(|redirect| redirect.op == RedirectOp::Read)
-            .map(|redirect| &redirect.target);
-        let words: Vec<&Word> = operands(command.args()).chain(input).collect();
-        for word in words {
-            let place = self.place(&word.text);
-            let others = !mails && is_others(&place) && word.text.starts_with(['/', '~', '$']);
-            if is_telling(&place) || others {
-                let reason = format!("`{name}` sends {}", word.text);
-                return self.add(Rule::Exfiltration, command.span, reason);
-            }
-        }
-        let upstream = self
-            .gathered_upstream(id)
-            .filter(|what| !is_report(what) || !mails);
-        let inside = self
-            .gathered_inside(&command.words)
-            .filter(|what| !is_report(what));
-        if let Some(what) = upstream.or(inside) {
-            let reason = format!("`{name}` sends what `{what}` gathers");
-            self.add(Rule::Exfiltration, command.span, reason);
-        }
-    }
-}
-
-/// What people have mailed to themselves by scheduled jobs.
-fn is_report(program: &str) -> bool {
-    Group::Tells.has(program) || matches!(program, "uname" | "tail" | "head" | "sort")
-}
-
 /// Variables of well-known services, with a part of the names of the hosts they are for.
 const OWNERS: &[(&str, &[&str])] = &[
     ("AWS_", &["amazonaws", "aws."]),
     ("GITHUB_TOKEN", &["github"]),
     ("GH_TOKEN", &["github"]),
     ("GITLAB_TOKEN", &["gitlab"]),
-    ("CI_JOB_TOKEN", &["gitlab", "$CI_"]),
+    ("CI_JOB_TOKEN", &["gitlab", "$CI_API", "$CI_SERVER"]),
     ("NPM_TOKEN", &["npm", "registry"]),
     ("PYPI_TOKEN", &["pypi"]),
     ("OPENAI_API_KEY", &["openai", "azure"]),
     ("ANTHROPIC_API_KEY", &["anthropic"]),
     ("SLACK_", &["slack"]),
     ("STRIPE_", &["stripe"]),
+    ("AZURE_", &["azure", "microsoft", "windows.net"]),
+    ("GOOGLE_", &["google"]),
+    ("HF_TOKEN", &["huggingface", "hf.co"]),
+    ("HUGGING", &["huggingface", "hf.co"]),
+    ("HEROKU_API_KEY", &["heroku"]),
+    ("DIGITALOCEAN_", &["digitalocean"]),
+    ("CLOUDFLARE_", &["cloudflare"]),
+    ("VAULT_TOKEN", &["vault", "$VAULT_ADDR"]),
+    ("TWILIO_", &["twilio"]),
+    ("SENDGRID_", &["sendgrid"]),
+    ("DOCKER_", &["docker"]),
     ("DATABASE_URL", &[]),
-    ("DB_PASSWORD", &[]),
+    ("DB_PASS", &[]),
+    ("PGPASSWORD", &[]),
+    ("MYSQL_", &[]),
+    ("POSTGRES_", &[]),
+    ("REDIS_PASS", &[]),
+    ("MONGO_", &[]),
+    ("SECRET_KEY_BASE", &[]),
+    ("DJANGO_SECRET_KEY", &[]),
+    ("JWT_SECRET", &[]),
     ("SSH_PRIVATE_KEY", &[]),
+    ("SUDO_PASS", &[]),
 ];
 
 /// A well-known service's secret in the body or address of a request to someone else.
@@ -382,32 +337,66 @@ fn misplaced_secret(args: &[Word]) -> Option<&str> {
     None
 }
 
+/// Several variables that say who runs this and where, in one request.
+fn tells_who(args: &[Word]) -> bool {
+    const WHO: &[&str] = &[
+        "USER",
+        "LOGNAME",
+        "HOSTNAME",
+        "HOST",
+        "SSH_CLIENT",
+        "SSH_CONNECTION",
+        "SUDO_USER",
+        "HISTFILE",
+    ];
+    let mut told: Vec<&str> = args
+        .iter()
+        .flat_map(Word::variables)
+        .filter(|name| WHO.contains(name))
+        .collect();
+    told.sort_unstable();
+    told.dedup();
+    told.len() > 1
+}
+
 /// `host:path`, `remote:`, a URL.
 fn is_remote(text: &str) -> bool {
     text.contains(':') && !text.starts_with(['/', '~', '.', '$'])
 }
 
 /// Something in an upload.
-struct Sent {
-    file: Option<String>,
+struct Sent<'w> {
+    file: Option<(&'w Word, String)>,
 }
 
 /// The data and files that a command's options send.
-fn sent_data(args: &[Word]) -> Vec<Sent> {
+fn sent_data(args: &[Word]) -> Vec<Sent<'_>> {
     let mut out = Vec::new();
     for (at, word) in args.iter().enumerate() {
         let text = word.text.as_str();
-        let (flag, value) = match text.split_once('=').filter(|_| text.starts_with("--")) {
-            Some((flag, value)) => (flag, value),
-            None => (text, args.get(at + 1).map_or("", |word| word.text.as_str())),
+        let next = args.get(at + 1);
+        let long = text.split_once('=').filter(|_| text.starts_with("--"));
+        // `-d@file`, `-T/path`
+        let short = (text.len() > 2 && !text.starts_with("--")).then(|| text.split_at_checked(2));
+        let short = short
+            .flatten()
+            .filter(|(flag, _)| FILE_OPTIONS.contains(flag) || DATA_OPTIONS.contains(flag));
+        let (flag, value, holder) = match long.or(short) {
+            Some((flag, value)) => (flag, value, word),
+            None => match next {
+                Some(next) => (text, next.text.as_str(), next),
+                None => (text, "", word),
+            },
         };
         if FILE_OPTIONS.contains(&flag) {
-            out.push(Sent {
-                file: Some(value.to_owned()),
-            });
+            let file = Some((holder, value.to_owned()));
+            out.push(Sent { file });
         } else if DATA_OPTIONS.contains(&flag) {
+            // `@file`, `name=@file`, `name=<file`, `name@file`; also more than one of a form.
             let file = value.split_once('@').map(|(_, file)| file);
+            let file = file.or_else(|| value.split_once("=<").map(|(_, file)| file));
             let file = file.map(|file| file.split(';').next().unwrap_or(file).to_owned());
+            let file = file.map(|file| (holder, file));
             out.push(Sent { file });
         }
     }
