@@ -2,12 +2,14 @@
 
 mod code;
 mod data;
+mod documents;
 mod files;
 mod load;
 mod machine;
 mod native;
 mod network;
 mod start;
+mod watch;
 
 use super::api::Entry;
 use super::judge::{Judge, argument};
@@ -75,7 +77,9 @@ impl Judge<'_> {
             .or_else(|| self.runs(&deed))
             .or_else(|| self.loads(&deed))
             .or_else(|| self.settles(&deed))
-            .or_else(|| self.reaches(&deed));
+            .or_else(|| self.reaches(&deed))
+            .or_else(|| self.watches(&deed))
+            .or_else(|| self.parses(&deed));
         known.unwrap_or(deed.result)
     }
 }

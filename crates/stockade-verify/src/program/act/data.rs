@@ -1,7 +1,6 @@
 //! Where values come from, and what makes others of them.
 
 use super::Deed;
-use crate::program::api::Dialect;
 use crate::program::judge::Judge;
 use crate::program::value::{Taint, Value};
 use crate::rule::Rule;
@@ -13,7 +12,6 @@ impl Judge<'_> {
             path,
             args,
             span,
-            endless,
             ..
         } = deed;
         let result = deed.result.clone();
@@ -48,47 +46,6 @@ impl Judge<'_> {
                         format!("`{path}` packs the whole environment"),
                     );
                 }
-                result
-            }
-            "watch" => {
-                self.findings.add(
-                    Rule::Surveillance,
-                    span,
-                    format!("`{path}` records what the user does"),
-                );
-                result
-            }
-            "watch-weak" => {
-                // A page's script comes back to it by a timer.
-                let again = endless || self.brief && self.dialect == Dialect::JavaScript;
-                if again && path.contains("lip") {
-                    self.seen.pastes.get_or_insert(span);
-                }
-                self.findings.warn(
-                    Rule::Surveillance,
-                    span,
-                    format!("`{path}` records what the user does"),
-                );
-                Value::unknown(result.taint | Taint::SECRET)
-            }
-            "steal" => {
-                self.findings.add(
-                    Rule::CredentialRead,
-                    span,
-                    format!("`{path}` reads stored credentials"),
-                );
-                Value::unknown(result.taint | Taint::SECRET)
-            }
-            "steal-weak" => {
-                self.findings.warn(
-                    Rule::CredentialRead,
-                    span,
-                    format!("`{path}` reads a stored credential"),
-                );
-                Value::unknown(result.taint | Taint::SECRET)
-            }
-            "clipboard" => {
-                self.seen.copies = true;
                 result
             }
             _ => return None,

@@ -46,6 +46,7 @@ impl Judge<'_> {
                 self.item_set(
                     &Value::api("os.environ"),
                     arg.unwrap_or(&Value::UNKNOWN),
+                    second.unwrap_or(&Value::UNKNOWN),
                     span,
                 );
                 result

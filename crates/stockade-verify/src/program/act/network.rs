@@ -84,17 +84,19 @@ impl Judge<'_> {
                     _ => None,
                 };
                 self.seen.listens = true;
-                if address.is_some_and(|address| {
-                    address.is_empty()
-                        || address.starts_with("0.0.0.0")
-                        || address.starts_with(':')
-                        || address.starts_with("::")
-                }) {
-                    self.findings.warn(
-                        Rule::NetworkListen,
-                        span,
-                        "accepts connections from every network",
-                    );
+                let wide = address.is_some_and(|address| {
+                    address.is_empty() || address.starts_with("0.0.0.0") || address.starts_with(':')
+                });
+                let files = second
+                    .and_then(Value::as_api)
+                    .is_some_and(|handler| handler.contains("SimpleHTTPRequestHandler"));
+                if wide && files {
+                    let reason = "serves the files of a directory to every network";
+                    self.findings
+                        .weigh(self.brief, Rule::NetworkListen, span, reason);
+                } else if wide {
+                    let reason = "accepts connections from every network";
+                    self.findings.warn(Rule::NetworkListen, span, reason);
                 }
                 result
             }
