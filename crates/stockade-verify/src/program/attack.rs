@@ -1,7 +1,7 @@
 //! Attacks on others: floods, passwords tried one after the other, database statements that
 //! someone else may finish.
 
-use super::api::Entry;
+use super::api::{Dialect, Entry};
 use super::judge::{Judge, Pace};
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
@@ -17,7 +17,8 @@ impl Judge<'_> {
             self.findings.add(Rule::NetworkFlood, span, reason);
         } else {
             let reason = format!("`{path}` sends packets that it made itself");
-            self.findings.warn(Rule::NetworkAccess, span, reason);
+            self.findings
+                .weigh(self.brief, Rule::NetworkAccess, span, reason);
         }
     }
 
@@ -129,6 +130,48 @@ impl Judge<'_> {
         self.named_by_visitor(name, rule, args.first(), span);
     }
 
+    /// Functions that everything goes through, replaced: modules loaded, requests sent.
+    fn hooks(&mut self, base: &Value, member: &str, span: Span) {
+        let Some(path) = base
+            .as_api()
+            .filter(|_| self.dialect == Dialect::JavaScript)
+        else {
+            return;
+        };
+        let hooked = match path {
+            "module" | "Module" | "module.Module" => matches!(member, "_load" | "_resolveFilename"),
+            "module.prototype" | "Module.prototype" => matches!(member, "require" | "_compile"),
+            "http" | "https" => matches!(member, "request" | "get"),
+            "XMLHttpRequest.prototype" => matches!(member, "open" | "send"),
+            "child_process" => matches!(member, "spawn" | "exec" | "execSync" | "spawnSync"),
+            "Object.prototype" => true,
+            _ => false,
+        };
+        if hooked {
+            let reason = format!("replaces `{path}.{member}`, which everything goes through");
+            self.findings
+                .weigh(self.brief, Rule::ProcessTamper, span, reason);
+        }
+    }
+
+    /// Markup put into a page: whoever wrote it runs code there.
+    pub(crate) fn shows_markup(&mut self, value: &Value, span: Span) {
+        if value
+            .deep_taint()
+            .has(Taint::INPUT | Taint::DOWNLOADED | Taint::SOCKET)
+        {
+            let reason = "puts text from outside into the page as markup";
+            self.findings.warn(Rule::CodeDynamic, span, reason);
+        }
+    }
+
+    /// `package.scripts.postinstall = …`
+    pub(crate) fn installs(&mut self, hook: &str, span: Span) {
+        let reason = format!("sets the `{hook}` command, which runs when a package is installed");
+        self.findings
+            .weigh(self.brief, Rule::PersistenceInstallHook, span, reason);
+    }
+
     /// The wallet's own functions, replaced.
     pub(crate) fn replaces(&mut self, base: &Value, member: &str, span: Span) {
         let wallet = matches!(
@@ -139,6 +182,7 @@ impl Judge<'_> {
             member,
             "request" | "send" | "sendAsync" | "signTransaction" | "signAndSendTransaction"
         );
+        self.hooks(base, member, span);
         if wallet && asked {
             let reason = "puts itself between the page and the wallet";
             self.findings.add(Rule::Surveillance, span, reason);

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::api::Dialect;
+use super::classes;
 use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED};
 use super::hash::Map;
 use super::ir::{Call, ExprKind, Function};
@@ -32,7 +33,9 @@ impl Eval<'_, '_> {
             Some(path) => self.pieced_import(path, call, &args, span),
         }
         self.judge.constructs = call.constructs;
-        self.invoke(&callee, &args, span, &functions)
+        let result = self.invoke(&callee, &args, span, &functions);
+        self.keeps(&call.callee, &args);
+        result
     }
 
     /// `require("child_" + "process")`: a module's name, in pieces for no reason but one.
@@ -74,6 +77,10 @@ impl Eval<'_, '_> {
                 whole.positional.splice(0..0, inner.1.iter().cloned());
                 return self.invoke(&inner.0, &whole, span, functions);
             }
+            Kind::Api(path) if classes::own(path).is_some() => {
+                let own = classes::own(path).unwrap_or(path).to_owned();
+                return self.construct(&own, args, span);
+            }
             Kind::Api(path) => {
                 if let Some(value) = super::fold::applied(self, callee, path, args, span) {
                     return value;
@@ -105,7 +112,13 @@ impl Eval<'_, '_> {
         self.callbacks(callee, args, span);
         let keys = args.positional.first().and_then(Value::exact);
         let keys = matches!(keys, Some("keydown" | "keypress" | "keyup"));
-        let typed = if keys { Taint::SECRET } else { Taint::NONE };
+        let event = args.positional.first().and_then(Value::exact);
+        let posted = self.dialect == Dialect::JavaScript && event == Some("message");
+        let typed = match (keys, posted) {
+            (true, _) => Taint::SECRET,
+            (_, true) => Taint::INPUT,
+            _ => Taint::NONE,
+        };
         for function in functions {
             let given = result.taint | callee.deep_taint() | typed;
             let count = function.params.len();
@@ -184,7 +197,7 @@ impl Eval<'_, '_> {
 
     /// Enters a function of the file with arguments that tell something; what it returns.
     fn enter(&mut self, function: &Rc<Function>, args: &Args) -> Value {
-        let telling = args.all().any(tells) || function.params.is_empty();
+        let telling = args.all().any(tells) || classes::takes_nothing(function);
         if !telling || self.calls >= CALL_DEPTH || self.inlined > INLINED {
             return Value::unknown(args.taint());
         }
@@ -230,7 +243,13 @@ impl Eval<'_, '_> {
     /// Looks at a function's body with parameters nobody has given.
     pub(super) fn enter_alone(&mut self, function: &Rc<Function>) {
         let mut scope = Map::default();
+        let routed = function.decorators.iter().any(classes::is_route);
         for param in &function.params {
+            if routed && &*param.name != "request" {
+                let visitor = Value::unknown(Taint::INPUT | Taint::REQUEST);
+                scope.insert(param.name.clone(), visitor);
+                continue;
+            }
             let default = param.default.as_ref().map(|default| self.expr(default));
             let known = default.filter(|value| value.as_api().is_some());
             let value = known
@@ -238,6 +257,8 @@ impl Eval<'_, '_> {
                 .unwrap_or_else(|| Value::unknown(Taint::PARAM));
             scope.insert(param.name.clone(), value);
         }
+        scope.extend(self.receiver(function));
+        let class = self.class.take();
         self.judge.function_depth += 1;
         self.entered.entry(Rc::as_ptr(function)).or_default();
         self.scopes.push(scope);
@@ -251,6 +272,7 @@ impl Eval<'_, '_> {
         ) {
             self.unpickled(&own);
         }
+        self.class = class;
         self.judge.function_depth -= 1;
     }
 
@@ -294,6 +316,10 @@ impl Eval<'_, '_> {
                 self.enter(&Rc::clone(function), &args);
             }
             ("src" | "href" | "location", _) => self.judge.navigates(value, span),
+            ("innerHTML" | "outerHTML" | "srcdoc", _) => self.judge.shows_markup(value, span),
+            ("preinstall" | "install" | "postinstall" | "prepare", Kind::Text(_)) => {
+                self.judge.installs(attr, span);
+            }
             (_, Kind::Function(_)) => self.enter_if_function(value),
             _ => {}
         }
@@ -322,6 +348,7 @@ fn tells(value: &Value) -> bool {
         | Taint::IDENTITY
         | Taint::SOCKET;
     match &value.kind {
+        Kind::Api(path) if classes::own(path).is_some() => value.taint.has(origin),
         Kind::Text(_) | Kind::Api(_) | Kind::Function(_) | Kind::Partial(_) | Kind::Handle(_) => {
             true
         }

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use super::api::Dialect;
 use super::attack;
+use super::classes;
 use super::hash::{Map, Set};
 use super::ir::{Each, Expr, ExprKind, Function, Op, Program, Stmt, Target, Text};
 use super::judge::{Judge, Pace};
@@ -52,6 +53,8 @@ pub(crate) struct Eval<'j, 'a> {
     open_ended: bool,
     /// Depth of loops without a known end.
     pub(crate) endless: usize,
+    /// The class whose body is looked at.
+    pub(super) class: Option<Text>,
     /// Hurried inside a loop without an end that waits for nothing.
     pace: Pace,
 }
@@ -73,6 +76,7 @@ impl<'j, 'a> Eval<'j, 'a> {
             anonymous: Vec::new(),
             open_ended: false,
             endless: 0,
+            class: None,
             pace: Pace::Calm,
         }
     }
@@ -135,6 +139,9 @@ impl<'j, 'a> Eval<'j, 'a> {
                 let mut value = self.expr(value);
                 if let Some(op) = op {
                     let old = self.read_target(target);
+                    if let Target::Name(name) = target {
+                        self.adds_outside(name, value.deep_taint());
+                    }
                     value = self.binary(*op, &old, &value);
                 }
                 self.assign(target, value);
@@ -145,8 +152,19 @@ impl<'j, 'a> Eval<'j, 'a> {
                     "fs.promises" | "fs/promises" => "fs".into(),
                     _ => path.clone(),
                 };
-                let value = self.dialect.imported(&path);
-                self.bind(name.clone(), value);
+                // `except ImportError: import other as name`: the module that is known stays.
+                let kept = self.dialect == Dialect::Python
+                    && !self.dialect.has_module(&path)
+                    && self
+                        .scopes
+                        .last()
+                        .and_then(|scope| scope.get(name))
+                        .and_then(Value::as_api)
+                        .is_some_and(|known| self.dialect.has_module(known));
+                if !kept {
+                    let value = self.dialect.imported(&path);
+                    self.bind(name.clone(), value);
+                }
             }
             Stmt::ImportAll { path, span } => {
                 self.judge.import(path, *span);
@@ -164,15 +182,7 @@ impl<'j, 'a> Eval<'j, 'a> {
                     self.expr(base);
                 }
                 self.decorate(&class.decorators, Some(&class.name));
-                self.scopes.push(Map::default());
-                self.body(&class.body);
-                let members = self.scopes.pop().unwrap_or_default();
-                for (name, value) in members {
-                    if !value.is_unknown() {
-                        self.bind(format!("{}.{name}", class.name).into(), value);
-                    }
-                }
-                self.bind(class.name.clone(), Value::UNKNOWN);
+                self.class(class);
             }
             Stmt::Return(value) => {
                 if let Some(value) = value {
@@ -186,8 +196,8 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             Stmt::Block(body) => self.statements(body, functions),
             Stmt::Forever(body) => {
-                if loops::only_grows(body) {
-                    self.judge.grows(statement_span(body));
+                if let Some(excess) = loops::excess(body) {
+                    self.judge.exceeds(excess, statement_span(body));
                 }
                 // Of loops inside one another the outermost is looked at, and each text once.
                 let pace = match self.endless {
@@ -262,7 +272,7 @@ impl<'j, 'a> Eval<'j, 'a> {
         }
     }
 
-    fn bind(&mut self, name: Text, value: Value) {
+    pub(super) fn bind(&mut self, name: Text, value: Value) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name, value);
         }
@@ -277,6 +287,7 @@ impl<'j, 'a> Eval<'j, 'a> {
                 let base_value = self.expr(base);
                 self.judge.replaces(&base_value, attr, base.span);
                 self.attr_set(attr, &value, base.span);
+                self.holds(base, &value);
                 if let Some(path) = dotted(base, attr) {
                     // Fields live with the module: methods see what others set.
                     self.scopes[0].insert(path, value);
@@ -285,7 +296,8 @@ impl<'j, 'a> Eval<'j, 'a> {
             Target::Index(base, index) => {
                 let base_value = self.expr(base);
                 let index = self.expr(index);
-                self.judge.item_set(&base_value, &index, base.span);
+                self.judge.item_set(&base_value, &index, &value, base.span);
+                self.holds(base, &value);
                 if let ExprKind::Name(name) = &base.kind {
                     self.set_item(name, &base_value, index, value);
                 }
@@ -339,7 +351,7 @@ impl<'j, 'a> Eval<'j, 'a> {
         }
     }
 
-    fn lookup(&self, name: &str) -> Option<Value> {
+    pub(super) fn lookup(&self, name: &str) -> Option<Value> {
         self.scopes
             .iter()
             .rev()
@@ -410,6 +422,9 @@ impl<'j, 'a> Eval<'j, 'a> {
             ExprKind::Binary(op, left, right) => {
                 let left = self.expr(left);
                 let right = self.expr(right);
+                if *op == Op::Mul {
+                    self.judge.repeats(&left, &right, expr.span);
+                }
                 self.binary(*op, &left, &right)
             }
             ExprKind::Sum(terms) => {
@@ -559,6 +574,10 @@ impl<'j, 'a> Eval<'j, 'a> {
     /// A member of a value.
     pub(crate) fn attr(&mut self, base: &Value, attr: &Text, span: Span) -> Value {
         match &base.kind {
+            Kind::Api(path) if classes::own(path).is_some() => {
+                let found = self.member_of(classes::own(path).unwrap_or(path), attr);
+                found.unwrap_or_else(|| method(&Value::unknown(base.taint), attr))
+            }
             Kind::Api(path) if &**attr == "constructor" && path.ends_with("constructor") => {
                 let mut value = Value::api("Function");
                 value.indirect = true;
@@ -663,7 +682,7 @@ fn inherited(path: &str, base: &Value) -> Taint {
 }
 
 /// `self.x`, `obj.x`: a field of a plain name, as one.
-fn dotted(base: &Expr, attr: &str) -> Option<Text> {
+pub(super) fn dotted(base: &Expr, attr: &str) -> Option<Text> {
     match &base.kind {
         ExprKind::Name(name) => Some(format!("{name}.{attr}").into()),
         _ => None,

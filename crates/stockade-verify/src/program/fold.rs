@@ -162,6 +162,7 @@ pub(crate) fn binary(dialect: Dialect, op: Op, left: &Value, right: &Value) -> V
             Op::Add => a.checked_add(b),
             Op::Sub => a.checked_sub(b),
             Op::Mul => a.checked_mul(b),
+            Op::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
             Op::Div => a.checked_div(b),
             Op::Rem => a.checked_rem_euclid(b),
             Op::Xor => Some(a ^ b),

@@ -222,6 +222,9 @@ pub(crate) fn method(
                 return Some(value);
             }
             match name {
+                "toString" if matches!(first.and_then(Value::exact), Some("hex" | "base64")) => {
+                    Some(Value::unknown(base.taint))
+                }
                 "toString" | "valueOf" | "normalize" => Some(base.clone()),
                 "concat" => {
                     let mut parts = vec![base.clone()];

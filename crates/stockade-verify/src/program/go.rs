@@ -90,11 +90,24 @@ impl<'t> Lower<'t> for Lowering<'t> {
             | "communication_case"
             | "labeled_statement"
             | "defer_statement"
-            | "go_statement"
             | "ERROR"
             | "for_clause" => {
                 let body = self.block(node);
                 out.push(Stmt::Block(body));
+            }
+            "go_statement" => {
+                // What runs beside the rest, as a call of the word itself.
+                let args = children(node).into_iter().map(|child| Arg {
+                    name: None,
+                    value: self.expr(child),
+                });
+                let call = Call {
+                    args: args.collect(),
+                    callee: Expr::new(span(node), ExprKind::Name("go".into())),
+                    constructs: false,
+                };
+                let value = Expr::new(span(node), ExprKind::Call(Box::new(call)));
+                out.push(Stmt::Expr(value));
             }
             _ => {
                 let value = self.expr(node);

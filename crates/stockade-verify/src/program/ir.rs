@@ -71,6 +71,7 @@ pub(crate) enum Op {
     Add,
     Sub,
     Mul,
+    Pow,
     Div,
     Rem,
     Xor,

@@ -316,9 +316,15 @@ impl Lowering<'_> {
                         body.push(Stmt::Function(Rc::new(function)));
                     }
                     "field_definition" | "public_field_definition" => {
-                        if let Some(value) = field(member, "value") {
+                        let name = field(member, "property").or_else(|| field(member, "name"));
+                        if let (Some(value), Some(name)) = (field(member, "value"), name) {
                             let value = self.expr(value);
-                            body.push(Stmt::Expr(value));
+                            let this = Expr::new(span(name), ExprKind::Name("this".into()));
+                            body.push(Stmt::Assign {
+                                target: Target::Attr(this, self.text(name)),
+                                value,
+                                op: None,
+                            });
                         }
                     }
                     "class_static_block" => self.nested(member, &mut body),

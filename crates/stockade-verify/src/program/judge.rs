@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use super::api::{Dialect, Entry};
 use super::gadget;
 use super::ir::{Expr, ExprKind, Text};
+use super::loops::Excess;
 use super::payload;
+use super::send::is_sending;
 use super::value::{Args, Kind, Taint, Value};
 use crate::analysis::{Analysis, Nested};
 use crate::files::{Deletion, Files, Speaker, Writing};
@@ -28,8 +30,7 @@ pub(crate) struct Judge<'a> {
     pub(crate) function_depth: usize,
     /// The text is a few lines, and this is what it is for: no library, no large program.
     pub(super) brief: bool,
-    /// A package that others import, not a program.
-    pub(super) library: bool,
+    pub(super) standing: Standing,
     pub(crate) pace: Pace,
     /// The call is `new X(…)`.
     pub(crate) constructs: bool,
@@ -41,6 +42,28 @@ pub(crate) struct Judge<'a> {
     pub(super) archived: HashSet<Text>,
     /// Files that were made executable.
     pub(super) executable: HashSet<Text>,
+}
+
+/// What a text is, as far as its look tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// A package that others import, not a program.
+    Library,
+    Piece,
+    /// Says whose it is, as files of a project do and pieces of code don't.
+    Published,
+}
+
+impl Standing {
+    fn of_go(text: &str) -> Self {
+        if is_library(text) {
+            Self::Library
+        } else if text.contains("// Copyright ") {
+            Self::Published
+        } else {
+            Self::Piece
+        }
+    }
 }
 
 /// How what is looked at is done.
@@ -76,7 +99,10 @@ impl<'a> Judge<'a> {
     ) -> Self {
         Self {
             brief: text.len() < BRIEF && analysis.depth == 0,
-            library: dialect == Dialect::Go && is_library(text),
+            standing: match dialect {
+                Dialect::Go => Standing::of_go(text),
+                Dialect::JavaScript | Dialect::Python => Standing::Piece,
+            },
             dialect,
             analysis,
             findings,
@@ -166,7 +192,8 @@ impl<'a> Judge<'a> {
         if let Some(low) = low
             && self.reported_modules.insert(path.into())
         {
-            let certain = self.brief && self.dialect == Dialect::Go && !self.library;
+            let piece = self.standing == Standing::Piece;
+            let certain = self.brief && self.dialect == Dialect::Go && piece;
             self.findings
                 .weigh(certain, Rule::LowLevel, span, format!("`{path}` {low}"));
         }
@@ -293,14 +320,9 @@ impl<'a> Judge<'a> {
             words.extend(args.positional.iter().cloned());
             self.argv(path, Some(&Value::list(words)), args, span);
         }
-        self.privileges(args, span);
-        self.hands_file(name, args, span);
-        self.sql(callee, name, args, span);
-        if library.ends_with(')') {
-            let sends = ["send", "upload", "post", "put_", "publish"];
-            if sends.iter().any(|verb| name.starts_with(verb)) {
-                self.sends(path, args, span);
-            }
+        self.any_method(callee, name, args, span);
+        if library.ends_with(')') && is_sending(name) {
+            self.sends(path, args, span);
         }
         let cloud = [
             "boto3.",
@@ -387,7 +409,12 @@ impl<'a> Judge<'a> {
     }
 
     /// `os.environ["LD_PRELOAD"] = …`
-    pub(crate) fn item_set(&mut self, base: &Value, index: &Value, span: Span) {
+    pub(crate) fn item_set(&mut self, base: &Value, index: &Value, value: &Value, span: Span) {
+        if self.dialect == Dialect::JavaScript && index.exact() == Some("__proto__") {
+            let reason = "changes what all objects inherit";
+            self.findings
+                .weigh(self.brief, Rule::SandboxGadget, span, reason);
+        }
         let environment = matches!(base.as_api(), Some("os.environ" | "process.env"));
         if let (true, Some("LD_PRELOAD" | "DYLD_INSERT_LIBRARIES" | "LD_AUDIT")) =
             (environment, index.exact())
@@ -397,6 +424,14 @@ impl<'a> Judge<'a> {
                 span,
                 "loads a library into every program started",
             );
+        }
+        let first = value.as_text().unwrap_or_default();
+        if environment
+            && index.exact() == Some("PATH")
+            && (is_loose(first) || first.starts_with(".:"))
+        {
+            let reason = "has programs looked up where anyone may put them";
+            self.findings.add(Rule::ProcessTamper, span, reason);
         }
     }
 
@@ -549,10 +584,23 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A loop that keeps more and more, without end.
-    pub(crate) fn grows(&mut self, span: Span) {
-        let reason = "fills the memory without end";
-        self.findings.add(Rule::ForkBomb, span, reason);
+    /// A loop that takes more and more of the machine, without end.
+    pub(crate) fn exceeds(&mut self, excess: Excess, span: Span) {
+        match excess {
+            Excess::Grows => {
+                let reason = "fills the memory without end";
+                self.findings.add(Rule::ForkBomb, span, reason);
+            }
+            Excess::Multiplies => {
+                let reason = "starts one after the other without end";
+                self.findings.add(Rule::ForkBomb, span, reason);
+            }
+            Excess::Repeats => {
+                let reason = "writes the same without end or pause";
+                self.findings
+                    .weigh(self.brief, Rule::ForkBomb, span, reason);
+            }
+        }
     }
 
     /// What only the whole program shows.

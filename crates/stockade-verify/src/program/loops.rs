@@ -75,30 +75,118 @@ fn waits(expr: &Expr) -> bool {
     }
 }
 
-/// Whether all that the loop does is to keep more and more.
-pub(super) fn only_grows(body: &[Stmt]) -> bool {
-    let grows = |statement: &Stmt| match statement {
-        Stmt::Expr(expr) => is_growth(expr),
+/// What a loop without an end does to the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Excess {
+    /// Keeps more and more.
+    Grows,
+    /// Starts one after the other.
+    Multiplies,
+    /// Writes the same without end.
+    Repeats,
+}
+
+/// The one thing that a loop does besides counting and saying so, if that takes all there is.
+pub(super) fn excess(body: &[Stmt]) -> Option<Excess> {
+    let body = flat(body);
+    let makes = body
+        .iter()
+        .any(|statement| matches!(statement, Stmt::Assign { value, .. } if is_maker(value)));
+    let of = |statement: &Stmt| match statement {
+        Stmt::Expr(expr) if is_growth(expr) => Some(Excess::Grows),
+        Stmt::Expr(expr) if starts(expr, makes) => Some(Excess::Multiplies),
+        Stmt::Expr(expr) if shows(expr) => Some(Excess::Repeats),
         Stmt::Assign {
             value,
             op: Some(Op::Add | Op::Mul),
             ..
-        } => is_plain(value) && !matches!(value.kind, ExprKind::Int(_)),
+        } if is_plain(value) && !matches!(value.kind, ExprKind::Int(_)) => Some(Excess::Grows),
+        _ => None,
+    };
+    let idle = |statement: &Stmt| match statement {
+        Stmt::Expr(expr) => match &expr.kind {
+            ExprKind::Bool(_) | ExprKind::Int(_) => true,
+            ExprKind::Name(name) => &**name == "True",
+            _ => false,
+        },
+        // A count.
+        Stmt::Assign {
+            value, op: Some(_), ..
+        } => matches!(value.kind, ExprKind::Int(_)),
+        Stmt::Assign {
+            value, op: None, ..
+        } => is_maker(value),
         _ => false,
     };
-    let shows = |statement: &Stmt| {
-        matches!(statement, Stmt::Expr(Expr { kind: ExprKind::Call(call), .. })
-            if matches!(&call.callee.kind, ExprKind::Name(name) if &**name == "print"))
+    let all = body
+        .iter()
+        .all(|statement| of(statement).is_some() || idle(statement));
+    let found = |what| body.iter().any(|statement| of(statement) == Some(what));
+    [Excess::Multiplies, Excess::Grows, Excess::Repeats]
+        .into_iter()
+        .find(|what| all && found(*what))
+}
+
+/// What is started: threads, processes, workers.
+const MAKERS: &[&str] = &[
+    "Thread",
+    "Process",
+    "Popen",
+    "Worker",
+    "fork",
+    "spawn",
+    "go",
+    "startfile",
+    "start_new_thread",
+    "start_new",
+];
+
+fn called(expr: &Expr) -> Option<(&Expr, &str)> {
+    let ExprKind::Call(call) = &expr.kind else {
+        return None;
     };
-    let constant = |statement: &Stmt| {
-        matches!(statement, Stmt::Expr(expr) if matches!(expr.kind, ExprKind::Bool(_) | ExprKind::Int(_)))
-            || matches!(statement, Stmt::Expr(Expr { kind: ExprKind::Name(name), .. }) if &**name == "True")
+    match &call.callee.kind {
+        ExprKind::Name(name) => Some((&call.callee, name)),
+        ExprKind::Attr(base, name) => Some((base, name)),
+        _ => None,
+    }
+}
+
+/// `Thread(target=f)`, `new Worker(file)`
+fn is_maker(expr: &Expr) -> bool {
+    called(expr).is_some_and(|(_, name)| MAKERS.contains(&name))
+}
+
+/// `Thread(target=f).start()`, `fork()`; `x.start()` of what was made before.
+fn starts(expr: &Expr, makes: bool) -> bool {
+    match called(expr) {
+        Some((base, "start" | "run")) => makes || is_maker(base),
+        Some((base, "open" | "open_new_tab" | "open_new")) => {
+            matches!(&base.kind, ExprKind::Name(name) if &**name == "webbrowser")
+        }
+        Some((_, name)) => MAKERS.contains(&name),
+        None => false,
+    }
+}
+
+/// `print(…)` and its kin, of something made on the spot.
+fn shows(expr: &Expr) -> bool {
+    let ExprKind::Call(call) = &expr.kind else {
+        return false;
     };
-    let body = flat(body);
-    body.iter().any(|statement| grows(statement))
-        && body
-            .iter()
-            .all(|statement| grows(statement) || shows(statement) || constant(statement))
+    let prints = match &call.callee.kind {
+        ExprKind::Name(name) => matches!(&**name, "print" | "alert"),
+        ExprKind::Attr(base, name) => {
+            let base = matches!(&base.kind, ExprKind::Name(base)
+                if matches!(&**base, "console" | "fmt" | "window"));
+            base && matches!(
+                &**name,
+                "log" | "error" | "Println" | "Print" | "Printf" | "alert"
+            )
+        }
+        _ => false,
+    };
+    prints && call.args.iter().all(|arg| is_plain(&arg.value))
 }
 
 /// Statements without the blocks around them.

@@ -180,6 +180,7 @@ pub(crate) fn operator(text: &str) -> Op {
         "+" => Op::Add,
         "-" => Op::Sub,
         "*" => Op::Mul,
+        "**" => Op::Pow,
         "/" | "//" => Op::Div,
         "%" => Op::Rem,
         "^" => Op::Xor,

@@ -3,6 +3,7 @@
 use super::api::{Dialect, Entry};
 use super::ir::Text;
 use super::judge::{Judge, is_foreign, is_loose};
+use super::send::is_sending;
 use super::value::{Args, Kind, Taint, Value};
 use crate::files::{Deletion, Writing};
 use crate::paths::{Place, UNKNOWN};
@@ -45,6 +46,11 @@ impl Judge<'_> {
                 }
                 "input" if name != "Query" || args.positional.is_empty() => {
                     return Value::unknown(result.taint | Taint::INPUT | Taint::REQUEST);
+                }
+                "receive" => return Value::unknown(result.taint | Taint::SOCKET),
+                "unpack-self" => {
+                    self.unpacks_all(base, args, span);
+                    return result;
                 }
                 "push" if args.taint().has(Taint::ENVIRONMENT) => {
                     self.findings
@@ -159,6 +165,15 @@ impl Judge<'_> {
         }
     }
 
+    /// What a method's name and its arguments tell, whatever it belongs to.
+    pub(super) fn any_method(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
+        self.sql(base, name, args, span);
+        self.privileges(args, span);
+        self.hands_file(name, args, span);
+        self.system_function(name, span);
+        self.looks_up(name, args, span);
+    }
+
     fn unknown_method(
         &mut self,
         base: &Value,
@@ -167,9 +182,10 @@ impl Judge<'_> {
         span: Span,
         indirect: bool,
     ) {
-        self.sql(base, name, args, span);
-        self.privileges(args, span);
-        self.hands_file(name, args, span);
+        self.any_method(base, name, args, span);
+        if is_sending(name) {
+            self.sends_unknown(name, args, span);
+        }
         let connection = matches!(name, "connect" | "Connect")
             && args
                 .first()
@@ -229,6 +245,20 @@ impl Judge<'_> {
                 Value::UNKNOWN
             }
             _ => Value::of(Kind::Handle(path.clone())),
+        }
+    }
+
+    /// `archive.extractall(…)`
+    pub(super) fn unpacks_all(&mut self, base: &Value, args: &Args, span: Span) {
+        let outside = Taint::DOWNLOADED | Taint::INPUT | Taint::SOCKET;
+        let checked = args.named("filter").is_some() || args.get(1, "members").is_some();
+        if base.taint.has(outside) && !checked {
+            let reason = "unpacks an archive from outside, wherever its names point";
+            self.findings
+                .weigh(self.brief, Rule::FileWrite, span, reason);
+        }
+        if let Some(target) = args.get(0, "path").and_then(Value::as_text) {
+            self.unpacks(target, span);
         }
     }
 

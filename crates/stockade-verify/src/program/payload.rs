@@ -22,6 +22,11 @@ const MARKS: &[&[u8]] = &[
     b"vssadmin",
     b"wbadmin",
     b"bcdedit",
+    b"mppreference",
+    b"stratum+",
+    b"coinhive",
+    b"\"__proto__\"",
+    b"xmrig",
 ];
 
 /// The pairs of characters that marks begin with, a bit for each.
@@ -145,11 +150,44 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
             "a document that has its reader fetch local files",
         ));
     }
+    abuses(&lower)
+}
+
+/// Commands and data against the machine, its protection, its objects.
+fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
+    let has = |part: &str| lower.contains(part);
     if has("vssadmin delete shadows")
         || has("wbadmin delete catalog")
         || has("bcdedit /set") && has("recoveryenabled")
     {
         return Some((Rule::DestroyData, "a command that deletes backups"));
+    }
+    if has("set-mppreference -disable")
+        || has("add-mppreference -exclusion")
+        || has("mppreference") && has("disablerealtimemonitoring")
+    {
+        return Some((
+            Rule::ProtectionOff,
+            "a command that turns the virus scanner off",
+        ));
+    }
+    if [
+        "stratum+tcp:",
+        "stratum+ssl:",
+        "stratum+tls:",
+        "coinhive.min.js",
+        "xmrig/releases",
+    ]
+    .iter()
+    .any(|part| has(part))
+    {
+        return Some((Rule::NetworkHost, "the address of a pool of miners"));
+    }
+    if has("\"__proto__\"") && lower.trim_start().starts_with('{') {
+        return Some((
+            Rule::SandboxGadget,
+            "data that changes what all objects inherit",
+        ));
     }
     None
 }

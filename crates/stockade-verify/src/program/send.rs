@@ -26,6 +26,12 @@ impl Judge<'_> {
             }
             _ => None,
         };
+        let chosen = text.as_ref().is_none_or(|text| text.starts_with(UNKNOWN));
+        if chosen && value.is_some_and(|value| value.taint.has(Taint::REQUEST)) {
+            let reason = format!("`{path}` asks an address that a visitor names");
+            self.findings.raise(Rule::NetworkAccess, span, reason);
+            return false;
+        }
         let Some(text) = text else {
             self.findings.warn(
                 Rule::NetworkAccess,
@@ -134,6 +140,16 @@ impl Judge<'_> {
         }
     }
 
+    /// The same, where it is only by its name that something sends.
+    pub(super) fn sends_unknown(&mut self, name: &str, args: &Args, span: Span) {
+        let taint = args.taint();
+        let certain = Taint::SECRET | Taint::ENVIRONMENT | Taint::FOREIGN;
+        let shell = taint.has(Taint::OUTPUT) && taint.has(Taint::SOCKET);
+        if taint.has(certain) || shell {
+            self.sends(name, args, span);
+        }
+    }
+
     /// An address that the browser goes to.
     pub(crate) fn navigates(&mut self, value: &Value, span: Span) {
         let elsewhere = value.as_text().is_some_and(|text| {
@@ -158,9 +174,8 @@ impl Judge<'_> {
     ) -> Value {
         if let Some(value) = arg {
             let text = value.as_text().unwrap_or_default();
-            let carries = text.starts_with(UNKNOWN)
-                && text.trim_start_matches(UNKNOWN).starts_with('.')
-                && text.matches('.').count() >= 2;
+            let label = text.split('.').next().unwrap_or_default();
+            let carries = label.contains(UNKNOWN) && text.matches('.').count() >= 2;
             let data = value.deep_taint().has(
                 Taint::IDENTITY
                     | Taint::SECRET
@@ -189,6 +204,12 @@ impl Judge<'_> {
             Taint::NONE
         })
     }
+}
+
+/// Methods that give away what they are given, by their names.
+pub(super) fn is_sending(name: &str) -> bool {
+    let verbs = ["send", "upload", "post", "put_", "publish", "emit", "stor"];
+    verbs.iter().any(|verb| name.starts_with(verb)) || name == "put"
 }
 
 /// Whether only headers and the like carry a secret.

@@ -60,6 +60,10 @@ impl Taint {
         self.0 & other.0 != 0
     }
 
+    pub(crate) const fn only(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     pub(crate) const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -91,6 +95,8 @@ pub(crate) struct Value {
 
 /// Nesting of lists, objects and bound functions that is kept.
 const DEEPEST: u8 = 24;
+/// Elements of a list that grows while the program is looked at.
+const MOST: usize = 128;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Kind {
@@ -159,6 +165,19 @@ impl Value {
             .max()
             .unwrap_or(0);
         Self::nested(Kind::Dict(Rc::new(pairs)), taint, depth)
+    }
+
+    /// Adds an element to a list, as long as there are not too many.
+    pub(crate) fn push(&mut self, item: Self) {
+        let Kind::List(items) = &mut self.kind else {
+            return;
+        };
+        self.taint |= item.taint;
+        if items.len() >= MOST || item.depth + 1 >= DEEPEST {
+            return;
+        }
+        self.depth = self.depth.max(item.depth + 1);
+        Rc::make_mut(items).push(item);
     }
 
     /// A function with some arguments given already.

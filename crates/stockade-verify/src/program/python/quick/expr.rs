@@ -307,7 +307,7 @@ impl Reader<'_> {
         let exponent = self.unary()?;
         self.depth -= 1;
         let height = height.max(self.height);
-        let kind = ExprKind::Binary(Op::Other, Box::new(base), Box::new(exponent));
+        let kind = ExprKind::Binary(Op::Pow, Box::new(base), Box::new(exponent));
         self.made(start, kind, height)
     }
 

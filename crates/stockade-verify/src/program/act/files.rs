@@ -1,0 +1,226 @@
+//! Files opened, read, written, moved, packed and deleted.
+
+use super::Deed;
+use crate::files::{Deletion, Writing};
+use crate::paths::{Place, UNKNOWN};
+use crate::program::api::{Dialect, Entry};
+use crate::program::judge::{Judge, argument, is_foreign};
+use crate::program::run::option;
+use crate::program::value::{Args, Kind, Taint, Value};
+use crate::result::Span;
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    pub(super) fn handles(&mut self, deed: &Deed<'_>) -> Option<Value> {
+        let &Deed {
+            entry,
+            path,
+            args,
+            arg,
+            second,
+            span,
+            ..
+        } = deed;
+        let given = deed.given();
+        let place = arg.and_then(Value::as_text).map(Place::new);
+        let result = deed.result.clone();
+        Some(match entry.action {
+            "open" | "os-open" | "open-self" | "js-open" | "go-open" => {
+                self.open(entry, args, span, &result)
+            }
+            "write" => {
+                if let Some(place) = &place {
+                    self.write(place, given, Writing::Replace, args.taint(), span);
+                    return Some(Value::of(Kind::Handle(given.into())));
+                }
+                result
+            }
+            "make" => {
+                if let Some(place) = &place {
+                    self.write(place, given, Writing::Append, Taint::NONE, span);
+                }
+                result
+            }
+            "read" => match &place {
+                Some(place) => {
+                    let read = self.read(place, span, result);
+                    if self.dialect == Dialect::Go && path == "os.Open" {
+                        Value::of(Kind::Handle(given.into())).with(read.taint)
+                    } else {
+                        Value::unknown(read.taint)
+                    }
+                }
+                None => Value::unknown(result.taint | Taint::FILE),
+            },
+            "list" => self.lists(deed),
+            "move" | "copy" => {
+                if let Some(place) = &place {
+                    self.read(place, span, result.clone());
+                }
+                if let Some(place) = place.as_ref().filter(|_| entry.action == "move") {
+                    self.delete(place, Deletion::Tree, span);
+                }
+                if let Some(target) = second.and_then(Value::as_text) {
+                    let place = Place::new(target);
+                    self.write(&place, target, Writing::Replace, Taint::NONE, span);
+                    if self.downloaded.contains(given) {
+                        self.downloaded.insert(target.into());
+                    }
+                }
+                result
+            }
+            "delete" | "delete-tree" | "js-remove" => {
+                self.removes(deed);
+                result
+            }
+            "chmod" => {
+                self.chmod(given, second, span);
+                result
+            }
+            "archive" => {
+                if let Some(source) = second.and_then(Value::as_text)
+                    && is_foreign(&Place::new(source))
+                {
+                    let name = format!("{given}.zip");
+                    self.archived.insert(given.into());
+                    self.archived.insert(name.into());
+                }
+                result
+            }
+            "unpack" => {
+                if !given.is_empty() {
+                    self.unpacks(given, span);
+                }
+                result
+            }
+            "go-copy" => {
+                if let (Some(Kind::Handle(file)), Some(source)) =
+                    (arg.map(|value| &value.kind), second)
+                    && source.deep_taint().has(Taint::DOWNLOADED | Taint::SOCKET)
+                {
+                    self.downloaded.insert(file.clone());
+                }
+                result
+            }
+            _ => return None,
+        })
+    }
+
+    /// What a directory or a pattern holds.
+    fn lists(&mut self, deed: &Deed<'_>) -> Value {
+        let &Deed {
+            path, arg, span, ..
+        } = deed;
+        let given = deed.given();
+        let place = arg.and_then(Value::as_text).map(Place::new);
+        let result = deed.result.clone();
+        if let Some(place) = &place {
+            self.read(place, span, result.clone());
+            if place.path == "/proc" {
+                return result.with(Taint::PROCESSES);
+            }
+            if path.ends_with(".Glob") {
+                let found = given.replace('*', &UNKNOWN.to_string());
+                return Value::text(found).with(result.taint | Taint::WALKED);
+            }
+        }
+        result
+    }
+
+    /// A file or a whole tree goes.
+    fn removes(&mut self, deed: &Deed<'_>) {
+        let &Deed {
+            path,
+            entry,
+            args,
+            arg,
+            span,
+            ..
+        } = deed;
+        let place = arg.and_then(Value::as_text).map(Place::new);
+        let tree = entry.action == "delete-tree"
+            || entry.action == "js-remove" && option(args, "recursive") == Some(true);
+        let walked = arg.is_some_and(|value| value.deep_taint().has(Taint::WALKED));
+        match &place {
+            Some(place) if walked && self.is_theirs(place) => {
+                let reason = "deletes every file that it finds";
+                self.findings.add(Rule::DestroyFiles, span, reason);
+            }
+            Some(place) => self.delete(
+                place,
+                if tree {
+                    Deletion::ForcedTree
+                } else {
+                    Deletion::File
+                },
+                span,
+            ),
+            None => self.unknown_delete(path, arg, tree, span),
+        }
+    }
+
+    pub(in crate::program) fn open(
+        &mut self,
+        entry: Entry,
+        args: &Args,
+        span: Span,
+        result: &Value,
+    ) -> Value {
+        let Some(path) = argument(args, entry)
+            .and_then(Value::as_text)
+            .map(str::to_owned)
+        else {
+            return Value::unknown(result.taint.without(Taint::UNBOUND) | Taint::FILE);
+        };
+        let place = Place::new(&path);
+        let mode = args.get(1, "mode").or_else(|| args.named("flags"));
+        let flag = |value: &Value| {
+            let name = value.as_api().unwrap_or_default();
+            ["O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND", "O_TRUNC"]
+                .iter()
+                .any(|flag| name.contains(flag))
+        };
+        let writes = match mode.map(|mode| &mode.kind) {
+            Some(Kind::Text(mode)) => mode.contains(['w', 'a', 'x', '+']),
+            Some(Kind::Api(_)) => mode.is_some_and(flag),
+            Some(Kind::List(flags)) => flags.iter().any(flag),
+            _ => false,
+        };
+        if writes {
+            let how = if mode
+                .and_then(Value::as_text)
+                .is_some_and(|mode| mode.contains('a'))
+            {
+                Writing::Append
+            } else {
+                Writing::Replace
+            };
+            self.write(&place, &path, how, Taint::NONE, span);
+        }
+        let read = if writes {
+            Taint::NONE
+        } else {
+            self.read(&place, span, result.clone()).taint
+        };
+        let telling = read.without(Taint::FILE | Taint::LOOSE | Taint::UNBOUND);
+        let handle: crate::program::ir::Text = path.into();
+        Value::of(Kind::Handle(handle)).with(result.taint.without(Taint::UNBOUND) | telling)
+    }
+
+    fn unknown_delete(&mut self, path: &str, arg: Option<&Value>, tree: bool, span: Span) {
+        let taint = arg.map_or(Taint::NONE, Value::deep_taint);
+        if tree && taint.has(Taint::INPUT) {
+            self.findings.warn(
+                Rule::FileDelete,
+                span,
+                format!("`{path}` deletes a tree chosen from outside"),
+            );
+        } else {
+            self.findings.warn(
+                Rule::FileDelete,
+                span,
+                format!("`{path}` deletes something chosen at run time"),
+            );
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Programs that are started, here and on other machines.
+
+use super::Deed;
+use crate::program::judge::{Judge, is_loose};
+use crate::program::run::option;
+use crate::program::value::{Kind, Taint, Value};
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    pub(super) fn starts(&mut self, deed: &Deed<'_>) -> Option<Value> {
+        let &Deed {
+            entry,
+            path,
+            args,
+            arg,
+            second,
+            span,
+            endless,
+            ..
+        } = deed;
+        let given = deed.given();
+        let result = deed.result.clone();
+        Some(match entry.action {
+            "shell" => {
+                self.shell(path, arg, span);
+                result.with(Taint::OUTPUT | told_by(given))
+            }
+            "argv" => {
+                // `Deno.run({cmd: […]})`
+                let command = arg.and_then(|value| match &value.kind {
+                    Kind::Dict(pairs) => pairs.iter().find(|(key, _)| key.as_text() == Some("cmd")),
+                    _ => None,
+                });
+                let arg = command.map(|(_, words)| words).or(arg);
+                self.argv(path, arg, args, span);
+                let program = arg.and_then(Value::as_list).and_then(<[Value]>::first);
+                let program = program.or(arg).and_then(Value::as_text);
+                result.with(Taint::OUTPUT | told_by(program.unwrap_or_default()))
+            }
+            "argv-rest" => {
+                let words = args.positional.get(entry.at..).unwrap_or_default();
+                let mut listed = words.to_vec();
+                // What follows the path is the program's own name.
+                if (path.contains("execl") || path.contains("spawnl")) && listed.len() > 1 {
+                    listed.remove(1);
+                }
+                let list = Value::list(listed);
+                let own = words.first().and_then(Value::exact) == Some("/proc/self/exe");
+                if own && endless {
+                    self.findings
+                        .add(Rule::ForkBomb, span, "starts itself without end");
+                }
+                self.argv(path, Some(&list), args, span);
+                result.with(Taint::OUTPUT)
+            }
+            "argv-pip" => {
+                let mut words = vec![Value::text("pip")];
+                words.extend_from_slice(arg.and_then(Value::as_list).unwrap_or_default());
+                self.argv(path, Some(&Value::list(words)), args, span);
+                result
+            }
+            "argv-path" => {
+                let words = Value::list(after_path(deed));
+                self.argv(path, Some(&words), args, span);
+                result.with(Taint::OUTPUT)
+            }
+            "spawn-script" => {
+                let own = arg.and_then(Value::as_api) == Some("__filename");
+                if own && endless {
+                    self.findings
+                        .add(Rule::ForkBomb, span, "starts itself without end");
+                }
+                if is_loose(given) {
+                    let reason = format!("`{path}` runs {given}, where anyone may put it");
+                    self.findings.add(Rule::CodeDynamic, span, reason);
+                }
+                result
+            }
+            "spawn" => {
+                let mut words: Vec<Value> = arg.cloned().into_iter().collect();
+                words.extend(
+                    second
+                        .and_then(Value::as_list)
+                        .unwrap_or_default()
+                        .iter()
+                        .cloned(),
+                );
+                if option(args, "shell") == Some(true) && words.len() == 1 {
+                    self.shell(path, arg, span);
+                } else {
+                    self.argv(path, Some(&Value::list(words)), args, span);
+                }
+                result.with(Taint::OUTPUT)
+            }
+            "go-cmd" => {
+                let mut words: Vec<Value> = args.named("Path").cloned().into_iter().collect();
+                let rest = args
+                    .named("Args")
+                    .and_then(Value::as_list)
+                    .unwrap_or_default();
+                words.extend(rest.iter().skip(1).cloned());
+                if !words.is_empty() {
+                    self.argv(path, Some(&Value::list(words)), args, span);
+                }
+                result
+            }
+            "shell-remote" => {
+                self.remote_shell(path, arg, span);
+                result.with(Taint::OUTPUT)
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// A program's path, then its arguments as a list.
+fn after_path(deed: &Deed<'_>) -> Vec<Value> {
+    let &Deed {
+        entry, args, arg, ..
+    } = deed;
+    let mut words: Vec<Value> = arg.cloned().into_iter().collect();
+    if let Some(rest) = args.positional.get(entry.at + 1) {
+        match rest.as_list() {
+            // The first is the program's own name, unless someone forgot it.
+            Some(rest) => {
+                let own = rest
+                    .first()
+                    .and_then(Value::exact)
+                    .is_none_or(|name| !name.starts_with('-'));
+                words.extend(rest.iter().skip(usize::from(own)).cloned());
+            }
+            None => words.push(Value::unknown(rest.taint)),
+        }
+    }
+    words
+}
+
+/// What the output of a command tells: the environment, who and where it runs.
+fn told_by(command: &str) -> Taint {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    match program.rsplit('/').next().unwrap_or_default() {
+        "env" | "printenv" => Taint::ENVIRONMENT,
+        "whoami" | "id" | "hostname" | "ifconfig" | "who" | "w" | "last" => Taint::IDENTITY,
+        _ => Taint::NONE,
+    }
+}

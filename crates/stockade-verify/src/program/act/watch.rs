@@ -1,0 +1,86 @@
+//! What the user does, keeps and types.
+
+use super::Deed;
+use crate::program::api::Dialect;
+use crate::program::judge::Judge;
+use crate::program::value::{Taint, Value};
+use crate::rule::Rule;
+
+impl Judge<'_> {
+    pub(super) fn watches(&mut self, deed: &Deed<'_>) -> Option<Value> {
+        let &Deed {
+            entry,
+            path,
+            args,
+            span,
+            endless,
+            ..
+        } = deed;
+        let given = deed.given();
+        let result = deed.result.clone();
+        Some(match entry.action {
+            "watch" => {
+                self.findings.add(
+                    Rule::Surveillance,
+                    span,
+                    format!("`{path}` records what the user does"),
+                );
+                result
+            }
+            "watch-weak" => {
+                // A page's script comes back to it by a timer.
+                let again = endless || self.brief && self.dialect == Dialect::JavaScript;
+                if again && path.contains("lip") {
+                    self.seen.pastes.get_or_insert(span);
+                }
+                self.findings.warn(
+                    Rule::Surveillance,
+                    span,
+                    format!("`{path}` records what the user does"),
+                );
+                Value::unknown(result.taint | Taint::SECRET)
+            }
+            "steal" => {
+                self.findings.add(
+                    Rule::CredentialRead,
+                    span,
+                    format!("`{path}` reads stored credentials"),
+                );
+                Value::unknown(result.taint | Taint::SECRET)
+            }
+            "steal-weak" => {
+                self.findings.warn(
+                    Rule::CredentialRead,
+                    span,
+                    format!("`{path}` reads a stored credential"),
+                );
+                Value::unknown(result.taint | Taint::SECRET)
+            }
+            "clipboard" => {
+                self.seen.copies = true;
+                result
+            }
+            "packets" => {
+                let all = |value: &Value| {
+                    value
+                        .as_api()
+                        .is_some_and(|name| name.ends_with("AF_PACKET"))
+                };
+                if args.all().any(all) {
+                    let reason = format!("`{path}` reads all that passes on the network");
+                    self.findings.add(Rule::Surveillance, span, reason);
+                }
+                result
+            }
+            "field" => {
+                let selector = given.to_ascii_lowercase();
+                let secret = ["password", "passwd", "card", "cvv", "cvc", "ssn", "iban"];
+                if secret.iter().any(|word| selector.contains(word)) {
+                    return Some(result.with(Taint::SECRET));
+                }
+                result
+            }
+            _ => return None,
+        })
+    }
+}

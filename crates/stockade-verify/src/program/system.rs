@@ -1,0 +1,117 @@
+//! Functions of the operating system, reached by whatever way: into other processes' memory, the
+//! keyboard, stored secrets; and memory taken without measure.
+
+use super::judge::{Judge, Standing};
+use super::value::{Args, Kind, Value};
+use crate::result::Span;
+use crate::rule::Rule;
+
+/// Bytes that no text, list or buffer of an ordinary program has.
+const HUGE: i64 = 1 << 30;
+
+/// What a system's function is for, where that is one thing.
+fn purpose(name: &str) -> Option<(Rule, &'static str)> {
+    let plain = name.trim_end_matches(['A', 'W']);
+    let tampers = matches!(
+        plain,
+        "CreateRemoteThread"
+            | "CreateRemoteThreadEx"
+            | "NtAllocateVirtualMemory"
+            | "NtCreateThreadEx"
+            | "NtMapViewOfSection"
+            | "NtQueueApcThread"
+            | "NtUnmapViewOfSection"
+            | "NtWriteVirtualMemory"
+            | "QueueUserAPC"
+            | "RtlCreateUserThread"
+            | "RtlMoveMemory"
+            | "SetThreadContext"
+            | "VirtualAlloc"
+            | "VirtualAllocEx"
+            | "VirtualProtect"
+            | "VirtualProtectEx"
+            | "WriteProcessMemory"
+            | "ZwUnmapViewOfSection"
+            | "process_vm_writev"
+            | "memfd_create"
+    );
+    if tampers {
+        return Some((
+            Rule::ProcessTamper,
+            "puts code into memory or another process",
+        ));
+    }
+    match plain {
+        "GetAsyncKeyState" | "SetWindowsHookEx" | "GetKeyboardState" => {
+            Some((Rule::Surveillance, "records what the user types"))
+        }
+        "CryptUnprotectData" | "CredEnumerate" | "MiniDumpWriteDump" | "LsaRetrievePrivateData" => {
+            Some((Rule::CredentialRead, "reads stored credentials"))
+        }
+        "NtRaiseHardError"
+        | "RtlSetProcessIsCritical"
+        | "NtShutdownSystem"
+        | "InitiateSystemShutdown" => Some((Rule::SystemStop, "stops the machine")),
+        "BlockInput" => Some((Rule::ProcessTamper, "locks the user out")),
+        "AmsiScanBuffer" | "EtwEventWrite" => Some((
+            Rule::ProtectionOff,
+            "is what protection hangs on; others only patch it",
+        )),
+        _ => None,
+    }
+}
+
+impl Judge<'_> {
+    /// A function of the system, called by its name: of a loaded library, of any object.
+    pub(super) fn system_function(&mut self, name: &str, span: Span) {
+        if let Some((rule, what)) = purpose(name) {
+            self.findings.add(rule, span, format!("`{name}` {what}"));
+        }
+    }
+
+    /// `library.NewProc("VirtualAlloc")`: looked up to be called.
+    pub(super) fn looks_up(&mut self, method: &str, args: &Args, span: Span) {
+        let asks = matches!(
+            method,
+            "NewProc" | "MustFindProc" | "FindProc" | "GetProcAddress" | "func" | "Library"
+        );
+        if !asks || self.standing == Standing::Library {
+            return;
+        }
+        for value in args.all() {
+            if let Some(name) = value.exact() {
+                self.system_function(name, span);
+            }
+            // `ffi.Library("kernel32", {VirtualAlloc: …})`
+            if let Kind::Dict(pairs) = &value.kind {
+                for (key, _) in pairs.iter().take(64) {
+                    self.system_function(key.exact().unwrap_or_default(), span);
+                }
+            }
+        }
+    }
+
+    /// `"x" * 10**10`
+    pub(crate) fn repeats(&mut self, left: &Value, right: &Value, span: Span) {
+        let (one, times) = match (&left.kind, &right.kind) {
+            (Kind::Text(text), Kind::Int(times)) | (Kind::Int(times), Kind::Text(text)) => {
+                (text.len(), *times)
+            }
+            (Kind::List(items), Kind::Int(times)) | (Kind::Int(times), Kind::List(items)) => {
+                (items.len(), *times)
+            }
+            _ => return,
+        };
+        let whole = i64::try_from(one).unwrap_or(i64::MAX).saturating_mul(times);
+        self.takes(whole, span);
+    }
+
+    /// So much memory at once.
+    pub(super) fn takes(&mut self, bytes: i64, span: Span) {
+        if bytes >= HUGE {
+            let reason = "takes a gigabyte of memory or more at once";
+            self.findings
+                .weigh(self.brief, Rule::ForkBomb, span, reason);
+        }
+    }
+}
