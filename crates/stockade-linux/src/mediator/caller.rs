@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
@@ -114,6 +114,15 @@ impl Caller {
         u32::from_str_radix(&umask, 8)
             .map(Mode::from)
             .map_err(|_| Errno::PERM)
+    }
+
+    /// Whether the caller is its process's only thread. `/proc/THREAD/task` has a link for each, and
+    /// two of its own.
+    pub(super) fn is_alone(&self, proc: BorrowedFd<'_>) -> bool {
+        let path = format!("{}/task", self.thread.as_raw_nonzero());
+        let flags = AtFlags::STATX_DONT_SYNC;
+        let links = rustix::fs::statx(proc, path, flags, StatxFlags::NLINK);
+        links.is_ok_and(|stat| stat.stx_nlink == 3)
     }
 
     /// The id of the caller's process.

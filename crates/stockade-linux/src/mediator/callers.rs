@@ -28,8 +28,8 @@ const CHANGES: [i64; 3] = [libc::SYS_umask, libc::SYS_chdir, libc::SYS_fchdir];
 pub(super) struct Callers {
     known: Vec<Known>,
     most: usize,
-    /// Threads that may not have changed yet what they are about to. They may share it with others
-    /// (`CLONE_FS`), so nothing is kept as long as there are any.
+    /// Threads that may not have changed yet what they are about to. The other threads of their
+    /// processes share it, so nothing is kept as long as there are any.
     changing: Vec<Pid>,
 }
 
@@ -86,11 +86,14 @@ impl Callers {
     }
 
     /// A thread is about to change its directory or its umask.
-    pub(super) fn forget(&mut self, changing: Pid) {
+    pub(super) fn forget(&mut self, caller: &Caller, proc: BorrowedFd<'_>) {
         for known in &mut self.known {
             (known.directory, known.umask) = (None, None);
         }
-        self.changing.push(changing);
+        let is_new = !self.changing.contains(&caller.thread);
+        if is_new && !caller.is_alone(proc) {
+            self.changing.push(caller.thread);
+        }
     }
 
     /// Whether nobody is about to change anything.

@@ -239,7 +239,7 @@ impl<'a> Mediator<'a> {
             }
             libc::SYS_utimensat => self.set_times(caller, arg[0], arg[1], arg[2], arg[3]),
             libc::SYS_umask | libc::SYS_chdir | libc::SYS_fchdir => {
-                self.callers.forget(caller.thread);
+                self.callers.forget(caller, self.proc.as_fd());
                 Ok(Answer::Pass)
             }
             libc::SYS_bind => self.bind(caller, arg[0], arg[1], arg[2]),
