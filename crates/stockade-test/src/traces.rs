@@ -3,6 +3,7 @@
 //! Only what is ours is told: other programs, and other suites, may run at the same time. A name
 //! that a live process uses belongs to a sandbox that runs now, and goes with it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,40 +41,51 @@ impl Traces {
             Ok(stage) => drop(stage),
             Err(_) => left.push("a test still holds the stage".to_owned()),
         }
-        let end = Instant::now() + PATIENCE;
-        while !self.beyond(&dir).is_empty() && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        left.extend(self.beyond(&dir));
+        left.extend(self.stays(&dir).into_values());
         if left.is_empty() {
             return Ok(());
         }
         Err(format!("left behind on the host:\n{}", left.join("\n")))
     }
 
-    fn beyond(&self, dir: &Path) -> Vec<String> {
+    /// What is there all the time, by name: what another suite makes meanwhile comes and goes.
+    fn stays(&self, dir: &Path) -> BTreeMap<PathBuf, String> {
+        let end = Instant::now() + PATIENCE;
+        let mut left = self.beyond(dir);
+        while !left.is_empty() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(50));
+            let now = self.beyond(dir);
+            left.retain(|name, _| now.contains_key(name));
+        }
+        left
+    }
+
+    fn beyond(&self, dir: &Path) -> BTreeMap<PathBuf, String> {
         let Self(names) = Self::now();
         let names = names.into_iter().filter(|name| !self.0.contains(name));
-        let mut left: Vec<String> = names
-            .filter(|name| !is_used(name))
-            .filter_map(|name| describe(&name))
+        let names = names.filter(|name| !is_used(name)).chain([dir.to_owned()]);
+        let mut left: BTreeMap<_, _> = names
+            .filter_map(|name| Some((name.clone(), describe(&name)?)))
             .collect();
-        left.extend(describe(dir));
         left.extend(mounts_below(dir));
         if user_remains() {
-            left.push("the ordinary user".to_owned());
+            left.insert("/etc/passwd".into(), "the ordinary user".to_owned());
         }
         left
     }
 }
 
-fn mounts_below(dir: &Path) -> Vec<String> {
+/// Mounts at or of something below a directory, by their number.
+fn mounts_below(dir: &Path) -> Vec<(PathBuf, String)> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mounts = mounts.lines().filter(|line| {
         let mut fields = line.split(' ');
         fields.any(|field| Path::new(field).starts_with(dir))
     });
-    mounts.map(|line| format!("mount {line}")).collect()
+    let number = |line: &str| line.split(' ').next().unwrap_or_default().into();
+    mounts
+        .map(|line| (number(line), format!("mount {line}")))
+        .collect()
 }
 
 fn list(dir: &Path) -> Vec<PathBuf> {

@@ -79,6 +79,22 @@ fn an_orphan_fails_the_suite() {
 }
 
 #[test]
+fn a_leftover_is_named() {
+    let output = try_case("litter", SIEVE);
+    let told = text(&output);
+    let begin = "left behind on the host:\n/dev/shm/stkmark";
+    let place = told.split_once(begin).map(|(_, rest)| rest);
+    let place = place.and_then(|rest| rest.split(':').next());
+    if let Some(place) = place {
+        fs::remove_dir_all(format!("/dev/shm/stkmark{place}")).unwrap();
+    }
+    assert!(
+        !output.status.success() && told.contains("with [\"inside\"]"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_gap_that_closed_fails_the_suite() {
     assert!(try_case("gap", SIEVE).status.success());
     let closed = try_case("gap", CRATE);

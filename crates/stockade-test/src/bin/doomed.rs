@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use stockade_test::case::Control;
+use stockade_test::stage::Role;
 use stockade_test::{
     Flag, Need, Suite, allowed, attack, exits, host, main as conduct, prints, survives,
 };
@@ -30,6 +32,11 @@ fn main() -> ExitCode {
             attack("orphan", "leave a process")
                 .sh("sleep 1000 & true")
                 .leak(survives()),
+            allowed("litter", "leave something where no fixture is")
+                .only(Role::User, "once is enough")
+                .control(Control::Absent("once is enough"))
+                .sh("mkdir -p /dev/shm/@ID@/inside")
+                .boxed(exits(0)),
             allowed("signals", "die of an interrupt")
                 .sh("sh -c 'kill -INT $$'; test $? = 130 && sh -c 'kill -HUP $$'; exit $?")
                 .works(exits(129)),
