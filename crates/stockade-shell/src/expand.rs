@@ -268,7 +268,7 @@ impl Reader<'_> {
                 let start = self.script.commands.len();
                 let output = self.read_nodes(nodes, &context.inside(Place::Substitution));
                 match output {
-                    Some(mut word) if word.literal().is_some() && word.text.len() <= LONGEST => {
+                    Some(mut word) if is_known(&word) && word.text.len() <= LONGEST => {
                         word.text.truncate(word.text.trim_end_matches('\n').len());
                         builder.value(&word, quoted, span);
                     }
@@ -383,4 +383,13 @@ impl Reader<'_> {
             None => Some(value.fields.first().cloned().into_iter().collect()),
         }
     }
+}
+
+/// Whether a text is known but for a home directory.
+fn is_known(word: &Word) -> bool {
+    word.holes.iter().all(|hole| match &hole.kind {
+        HoleKind::Tilde => true,
+        HoleKind::Variable(name) => name == "HOME",
+        _ => false,
+    })
 }

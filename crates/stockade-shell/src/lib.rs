@@ -28,6 +28,7 @@ mod containers;
 mod escape;
 mod expand;
 mod fold;
+mod interpreters;
 mod lex;
 mod model;
 mod parameter;

@@ -1,5 +1,6 @@
 //! Commands that run other commands, and where in their arguments those stand.
 
+use crate::interpreters::{code, interpreter};
 use crate::model::{Command, Hole, HoleKind, Language, Span, Stdin, Word};
 
 /// What a command runs.
@@ -126,6 +127,20 @@ const PREFIXES: &[Prefix] = &[
     prefix(&["unshare"], "SGRw"),
     prefix(&["nsenter"], "tSGNmuinpCUrwW"),
     prefix(&["systemd-run"], "pEMtuH"),
+    prefix(
+        &[
+            "setpriv",
+            "numactl",
+            "systemd-inhibit",
+            "prlimit",
+            "runcon",
+            "daemonize",
+        ],
+        "",
+    ),
+    prefix(&["cgexec"], "g"),
+    prefix(&["npx", "bunx", "uvx"], "p"),
+    after(&["dtach"], "", 1),
     prefix(&["sshpass"], "pfdP"),
     prefix(&["busybox", "toybox"], ""),
     prefix(&["cpulimit"], "lpe"),
@@ -182,46 +197,6 @@ pub fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name)
 }
 
-/// An interpreter: how it is told code on its command line.
-struct Interpreter {
-    language: Language,
-    /// Letters of short options that take code.
-    code: &'static str,
-    /// Long options that take code.
-    long: &'static [&'static str],
-    /// Letters of short options that take another value.
-    values: &'static str,
-}
-
-fn interpreter(name: &str) -> Option<Interpreter> {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    let (language, code, long, values): (_, _, &'static [&'static str], _) = match stem {
-        "python" | "pypy" | "ipython" => (Language::Python, "c", &[], "WXm"),
-        "node" | "nodejs" | "bun" => (Language::JavaScript, "ep", &["--eval", "--print"], "rC"),
-        "perl" => (Language::Perl, "eE", &[], "IMm"),
-        "ruby" | "jruby" => (Language::Ruby, "e", &[], "rICEFT"),
-        "php" => (Language::Php, "rBRE", &["--run"], "cdfz"),
-        "lua" | "luajit" => (Language::Lua, "e", &[], "l"),
-        "psql" => (Language::Sql, "c", &["--command"], "dfhLopRTUPFv"),
-        "mysql" | "mariadb" | "mysqlsh" | "mycli" => (Language::Sql, "e", &["--execute"], "hPSDu"),
-        "cqlsh" | "cockroach" | "hive" | "beeline" | "spark-sql" | "influx" | "trino" => {
-            (Language::Sql, "e", &["--execute", "-execute"], "hPSDuk")
-        }
-        "clickhouse-client" | "impala-shell" | "snowsql" => {
-            (Language::Sql, "q", &["--query"], "hdu")
-        }
-        "duckdb" | "usql" | "pgcli" => (Language::Sql, "c", &["--command"], "hdU"),
-        "sqlcmd" => (Language::Sql, "Qq", &[], "SUPdi"),
-        _ => return None,
-    };
-    Some(Interpreter {
-        language,
-        code,
-        long,
-        values,
-    })
-}
-
 /// What a command's words, with what is known of its standard input, make it run.
 pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
     let Some(first) = words.first() else {
@@ -255,7 +230,25 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
             // Options may also follow the host.
             push_shell(&mut out, &rest[skip_options(rest, VALUES, &[])..]);
         }
-        "su" | "runuser" | "sg" | "script" | "flock" => out.extend(dash_c(args)),
+        "su" | "runuser" | "sg" | "script" | "flock" | "capsh" | "npx" | "bunx" | "pwsh" => {
+            out.extend(dash_c(args));
+        }
+        "npm" | "pnpm" if args.first().is_some_and(|word| word.text == "exec") => {
+            out.extend(dash_c(args));
+        }
+        "xterm" | "konsole" | "alacritty" | "x-terminal-emulator" | "gnome-terminal" => {
+            let told = |word: &Word| matches!(word.text.as_str(), "-e" | "--" | "-x");
+            if let Some(at) = args.iter().position(told) {
+                push_shell(&mut out, &args[at + 1..]);
+            }
+        }
+        "gdb" | "lldb" => out.extend(args.iter().filter_map(|word| {
+            let text = word.text.as_str();
+            let told = text
+                .strip_prefix('!')
+                .or_else(|| text.strip_prefix("shell "))?;
+            Some(Inner::Shell(rest(word, text.len() - told.len())))
+        })),
         "crontab" | "at" | "batch" => {}
         "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "lxc" | "incus" => {
             out.extend(crate::containers::exec(args));
@@ -309,7 +302,7 @@ fn push_shell(out: &mut Vec<Inner>, words: &[Word]) {
     }
 }
 
-fn push_stdin(out: &mut Vec<Inner>, language: Language, stdin: &Stdin) {
+pub(crate) fn push_stdin(out: &mut Vec<Inner>, language: Language, stdin: &Stdin) {
     if let Stdin::Text(text) = stdin {
         out.push(Inner::Code(language, text.clone()));
     }
@@ -586,7 +579,11 @@ fn multiplexer(args: &[Word]) -> Option<Inner> {
     let named = usize::from(args[verb].text == "-dmS");
     let rest = &args[(verb + 1 + named).min(args.len())..];
     let rest = &rest[skip_options(rest, "censtxyF", &[])..];
-    (!rest.is_empty()).then(|| Inner::Shell(join(rest)))
+    match rest {
+        [] => None,
+        [text] => Some(Inner::Shell(text.clone())),
+        words => Some(Inner::Words(words.to_vec())),
+    }
 }
 
 /// `env -S 'command line'`.
@@ -650,65 +647,6 @@ fn process_output(args: &[Word]) -> Option<Inner> {
         _ => None,
     })?;
     Some(Inner::Shell(*output))
-}
-
-/// Code on an interpreter's command line or standard input.
-fn code(interpreter: &Interpreter, args: &[Word], stdin: &Stdin) -> Vec<Inner> {
-    let mut out = Vec::new();
-    let mut operands = false;
-    let mut at = 0;
-    while let Some(word) = args.get(at) {
-        at += 1;
-        let text = word.text.as_str();
-        if let Some((name, _)) = text.split_once('=').filter(|_| text.starts_with("--")) {
-            if interpreter.long.contains(&name) {
-                out.push(Inner::Code(
-                    interpreter.language,
-                    rest(word, name.len() + 1),
-                ));
-            }
-            continue;
-        }
-        if interpreter.long.contains(&text) {
-            out.extend(
-                args.get(at)
-                    .map(|word| Inner::Code(interpreter.language, word.clone())),
-            );
-            at += 1;
-            continue;
-        }
-        if !text.starts_with('-') || text.len() < 2 || text.starts_with("--") {
-            operands |= !text.starts_with('-');
-            continue;
-        }
-        let letter =
-            text[1..].find(|c| interpreter.code.contains(c) || interpreter.values.contains(c));
-        let Some(letter) = letter.map(|letter| letter + 1) else {
-            continue;
-        };
-        let is_code = text[letter..].starts_with(|c| interpreter.code.contains(c));
-        let last = letter + 1 == text.len();
-        if is_code {
-            let inline = (!last).then(|| rest(word, letter + 1));
-            let code = inline.or_else(|| args.get(at).cloned());
-            out.extend(code.map(|code| Inner::Code(interpreter.language, code)));
-        }
-        at += usize::from(last);
-        if interpreter.language == Language::Python && (is_code || text.starts_with("-m")) {
-            // What follows are the program's own arguments.
-            operands = true;
-            if text == "-m" && at <= args.len() {
-                // A module run as a program is judged by its name: `python -m pip install`.
-                let words = args[at - 1..].to_vec();
-                out.extend((!words.is_empty()).then_some(Inner::Words(words)));
-            }
-            break;
-        }
-    }
-    if out.is_empty() && (!operands || interpreter.language == Language::Sql) {
-        push_stdin(&mut out, interpreter.language, stdin);
-    }
-    out
 }
 
 /// The file that a command runs as a script: `bash x`, `. x`, `./x`, `python x`, `sh < x`.
@@ -779,7 +717,7 @@ pub(crate) fn concat(mut left: Word, right: &Word) -> Word {
 }
 
 /// A word from byte `from` of its text.
-fn rest(word: &Word, from: usize) -> Word {
+pub(crate) fn rest(word: &Word, from: usize) -> Word {
     let holes = word.holes.iter().filter(|hole| hole.range.start >= from);
     Word {
         text: word.text[from..].to_owned(),

@@ -217,7 +217,7 @@ impl Judge<'_> {
     }
 
     /// A file that was downloaded, or made executable in a temporary place, and is run.
-    fn runs_file(&mut self, name: &str, command: &Command) {
+    pub(super) fn runs_file(&mut self, name: &str, command: &Command) {
         if self.downloaded.is_empty() && self.made_executable.is_empty() {
             return;
         }

@@ -142,7 +142,7 @@ impl Judge<'_> {
                 self.remove_unseen(id, command);
             }
             "shred" | "wipe" | "scrub" => self.shred(command),
-            "find" | "gfind" => self.find(id, command),
+            "find" | "gfind" | "fd" | "fdfind" => self.find(id, command),
             "ls" if self.piped_to_removal(id, command) => {
                 for word in operands(args) {
                     self.delete_at(&word.text, Deletion::ForcedTree, span);
@@ -393,6 +393,7 @@ impl Judge<'_> {
                     format!("sends {target} to /dev/null"),
                 );
             }
+            self.links_secret(command, &sources);
             return self.write_at(target, Writing::Append, span);
         }
         let remote = target.contains(':') && !target.starts_with('/');
@@ -488,7 +489,8 @@ impl Judge<'_> {
         let endless = ["if=/dev/zero", "if=/dev/urandom", "if=/dev/random"]
             .iter()
             .any(|source| starts(source));
-        if endless && starts("of=") && !starts("of=/dev/") && !starts("count=") {
+        let bounded = starts("count=") && dd_size(args) < HUGE;
+        if endless && starts("of=") && !starts("of=/dev/") && !bounded {
             self.add(Rule::DestroyDisk, command.span, "fills the disk");
         }
         for word in args {
@@ -570,4 +572,28 @@ fn completes(command: &Command) -> bool {
         Some("echo" | "printf" | "cat" | "curl" | "wget")
     );
     !prints && matches!(first, Some("completion" | "completions"))
+}
+
+/// More than anyone has to spare: half a terabyte.
+const HUGE: u64 = 500 << 30;
+
+/// How much `dd` is told to write.
+fn dd_size(args: &[Word]) -> u64 {
+    let value = |name: &str| {
+        let text = args.iter().find_map(|word| word.text.strip_prefix(name))?;
+        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let unit = match text[digits.len()..].chars().next() {
+            Some('k' | 'K') => 1 << 10,
+            Some('m' | 'M') => 1 << 20,
+            Some('g' | 'G') => 1 << 30,
+            Some('t' | 'T') => 1 << 40,
+            _ => 1u64,
+        };
+        digits
+            .parse::<u64>()
+            .ok()
+            .map(|number| number.saturating_mul(unit))
+    };
+    let count = value("count=").unwrap_or(0);
+    count.saturating_mul(value("bs=").unwrap_or(512))
 }

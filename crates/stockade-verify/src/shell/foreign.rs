@@ -31,8 +31,13 @@ pub(crate) fn judge(
         findings,
     };
     judge.calls_together(&lower);
-    for literal in literals(text) {
+    for literal in literals(text).chain(braced(text)) {
         judge.literal(literal, &lower);
+    }
+    for line in lower.lines().filter(|_| language.is_none()).take(64) {
+        if let Some((_, command)) = line.split_once("spawn ") {
+            analysis.command_text(command, judge.span, judge.findings);
+        }
     }
     if matches!(
         language,
@@ -347,6 +352,25 @@ fn sql(lower: &str, span: Span, findings: &mut Findings) {
 /// The insides of quoted strings.
 fn literals(text: &str) -> impl Iterator<Item = &str> {
     quoted(text, &['"', '\''])
+}
+
+/// The insides of `q{…}`, `qq(…)`, `%q{…}`.
+fn braced(text: &str) -> impl Iterator<Item = &str> {
+    let marks = [
+        ("q{", '}'),
+        ("q(", ')'),
+        ("q[", ']'),
+        ("qx{", '}'),
+        ("%x{", '}'),
+    ];
+    marks.into_iter().flat_map(move |(mark, end)| {
+        text.match_indices(mark)
+            .take(32)
+            .filter_map(move |(at, _)| {
+                let inside = &text[at + mark.len()..];
+                inside.find(end).map(|end| &inside[..end])
+            })
+    })
 }
 
 fn backquoted(text: &str) -> impl Iterator<Item = &str> {

@@ -3,6 +3,7 @@
 mod disguise;
 mod doors;
 mod download;
+mod editing;
 mod files;
 mod flow;
 mod foreign;
@@ -168,6 +169,7 @@ impl Judge<'_> {
             _ => {}
         }
         self.file_command(id, name, command);
+        self.edits(name, command);
         self.collects(name, command);
         self.network_command(id, name, command);
         self.system_command(id, name, command);
@@ -268,8 +270,15 @@ impl Judge<'_> {
         let script = self.script;
         for file in &script.files {
             let name = file.path.rsplit('/').next().unwrap_or(&file.path);
-            let language = Language::from_file_name(name);
-            if let Some(language) = language.filter(|language| *language != Language::Bash) {
+            let language = match name {
+                ".envrc" => Some(Language::Bash),
+                "Makefile" | "makefile" | "GNUmakefile" => {
+                    self.recipes(file);
+                    None
+                }
+                _ => Language::from_file_name(name),
+            };
+            if let Some(language) = language {
                 let base = exact_base(self.source, &file.text);
                 self.analysis.nested(
                     Nested::Full(language),
@@ -280,6 +289,15 @@ impl Judge<'_> {
                 );
             }
         }
+    }
+
+    /// The commands of a file for `make`.
+    fn recipes(&mut self, file: &stockade_shell::WrittenFile) {
+        let lines = file.text.text.lines();
+        let lines: Vec<&str> = lines.filter_map(|line| line.strip_prefix('\t')).collect();
+        let text = lines.join("\n");
+        self.analysis
+            .command_text(&text, file.text.span, self.findings);
     }
 
     /// Text that was called a shell script and is a program that connects and runs.

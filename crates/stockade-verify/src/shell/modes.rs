@@ -3,7 +3,7 @@
 use stockade_shell::{Command, Word};
 
 use super::{Judge, has, operands};
-use crate::paths::{Kind, Place};
+use crate::paths::{Kind, Place, Root};
 use crate::rule::Rule;
 
 impl Judge<'_> {
@@ -39,6 +39,10 @@ impl Judge<'_> {
                 format!("changes the mode of everything in {shown}"),
             );
         }
+        let closes = mode.octal == Some(0) && self.is_brief();
+        if closes && places.iter().any(|place| place.is(Kind::Trace)) {
+            self.add(Rule::TraceRemoval, span, format!("closes {shown} to all"));
+        }
         for place in &places {
             let door = place
                 .kinds()
@@ -67,7 +71,10 @@ impl Judge<'_> {
             let owner = operands(args).next().map_or("", |word| word.text.as_str());
             let back = owner.starts_with("root") || owner.starts_with('0');
             let system = ours.path.starts_with("/etc/") && ours.is(Kind::Credential);
-            if name == "chown" && system && !back {
+            let special = |kind: &Kind| matches!(kind, Kind::Base) || kind.persists().is_some();
+            let special = ours.kinds().iter().any(special) && self.is_brief();
+            let own = ours.root == Root::Home || owner.contains(['$', ':']);
+            if name == "chown" && (system || special && !own) && !back {
                 let reason = format!("gives {} to {owner}", word.text);
                 self.add(Rule::FileMode, command.span, reason);
             }

@@ -152,6 +152,7 @@ impl Judge<'_> {
                 "runs the output of a command that fetches or decodes",
             );
         }
+        self.runs_file("", command);
         let spliced = spliced(word);
         if spliced {
             let written = self

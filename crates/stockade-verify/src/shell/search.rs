@@ -84,7 +84,9 @@ impl Judge<'_> {
         let starts = args
             .iter()
             .take_while(|word| !word.text.starts_with(['-', '(', '!']));
-        let starts: Vec<&Word> = starts.collect();
+        // `fd pattern path …`
+        let skipped = usize::from(command.name().is_some_and(|name| name.starts_with("fd")));
+        let starts: Vec<&Word> = starts.skip(skipped).collect();
         let mut inner = self.script.commands.iter().skip(id + 1).take(8);
         let removes = inner.any(|inner| inner.parent == Some(id) && removes(inner))
             || self.piped_to_removal(id, command);
@@ -195,7 +197,9 @@ impl Judge<'_> {
             .any(picks);
         let chosen =
             filtered || picked || command.args().iter().any(|word| word.text == "-maxdepth");
-        if !chosen && (starts.is_empty() || starts.iter().any(whole)) && self.is_brief() {
+        let by_pattern = command.name().is_some_and(|name| name.starts_with("fd"));
+        let whole = starts.is_empty() || starts.iter().any(whole);
+        if !chosen && !by_pattern && whole && self.is_brief() {
             let reason = "deletes everything in the working directory";
             return self.add(Rule::DestroyFiles, command.span, reason);
         }

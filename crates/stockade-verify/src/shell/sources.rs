@@ -107,12 +107,19 @@ fn asked(name: &str, args: &[Word]) -> Option<Matter> {
             when(Matter::Dump, reads)
         }
         "kubectl" | "oc" => {
-            let secrets = any(&["secret", "secrets", "configmap", "configmaps", "cm", "all"]);
+            let kinds = ["secret", "secrets", "configmap", "configmaps", "cm", "all"];
+            let kept = |word: &Word| {
+                word.text
+                    .split([',', '/'])
+                    .any(|kind| kinds.contains(&kind))
+            };
+            let secrets = args.iter().any(kept);
             let own = any(&["config"]) && any(&["view"]);
             when(Matter::Theirs, secrets || own)
         }
         "git" => {
-            let settings = any(&["config"]) && any(&["--list", "-l"]);
+            let settings = any(&["config"]) && any(&["--list", "-l"])
+                || args.iter().any(|word| is_telling_pattern(&word.text));
             let whole = any(&["archive", "bundle", "fast-export"]);
             when(Matter::Theirs, settings).or(when(Matter::Work, whole))
         }

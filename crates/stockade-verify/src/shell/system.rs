@@ -152,10 +152,12 @@ impl Judge<'_> {
         let inner = args.iter().flat_map(Word::substitutions).flatten();
         let inner = inner.flat_map(|other| self.script.commands[other].args());
         let inner = inner.map(|word| word.text.clone());
-        if names
-            .chain(inner)
-            .any(|target| GUARDS.contains(&target.as_str()))
-        {
+        let guards = |target: String| {
+            target
+                .split(['|', '(', ')', ' '])
+                .any(|one| GUARDS.contains(&one))
+        };
+        if names.chain(inner).any(guards) {
             let reason = "stops a service that guards or records";
             self.add(Rule::ProtectionOff, command.span, reason);
         }

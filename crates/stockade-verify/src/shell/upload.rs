@@ -388,6 +388,17 @@ fn sent_data(args: &[Word]) -> Vec<Sent<'_>> {
                 None => (text, "", word),
             },
         };
+        // `-sF value`: the last of a cluster.
+        let cluster = flag.len() > 2
+            && flag.bytes().skip(1).all(|b| b.is_ascii_alphabetic())
+            && flag.starts_with('-');
+        let last = match flag.bytes().last().filter(|_| cluster) {
+            Some(b'F') => "-F",
+            Some(b'T') => "-T",
+            Some(b'd') => "-d",
+            _ => flag,
+        };
+        let flag = last;
         if FILE_OPTIONS.contains(&flag) {
             let file = Some((holder, value.to_owned()));
             out.push(Sent { file });
