@@ -302,7 +302,7 @@ impl Value {
         } else {
             &right
         };
-        let text: Text = format!("{left}{right}").into();
+        let text: Text = one_slash(format!("{left}{right}")).into();
         Self {
             kind: Kind::Text(text),
             taint,
@@ -326,6 +326,15 @@ impl Value {
             Kind::Method(inner) => self.taint | inner.0.taint,
             _ => self.taint,
         }
+    }
+}
+
+/// A path of Windows below the user's home, with one kind of slash.
+pub(crate) fn one_slash(path: String) -> String {
+    if path.starts_with("~/") && path.contains('\\') {
+        path.replace('\\', "/")
+    } else {
+        path
     }
 }
 

@@ -4,7 +4,8 @@ use super::Deed;
 use crate::files::{Deletion, Writing};
 use crate::paths::{Place, UNKNOWN};
 use crate::program::api::{Dialect, Entry};
-use crate::program::judge::{Judge, argument, is_foreign};
+use crate::program::judge::{Judge, argument};
+use crate::program::places::is_foreign;
 use crate::program::run::option;
 use crate::program::value::{Args, Kind, Taint, Value};
 use crate::result::Span;
@@ -30,6 +31,7 @@ impl Judge<'_> {
             }
             "write" => {
                 if let Some(place) = &place {
+                    self.overwrites(arg, place, span);
                     self.write(place, given, Writing::Replace, args.taint(), span);
                     return Some(Value::of(Kind::Handle(given.into())));
                 }
@@ -43,6 +45,7 @@ impl Judge<'_> {
             }
             "read" => match &place {
                 Some(place) => {
+                    self.peeks(given, span);
                     let read = self.read(place, span, result);
                     if self.dialect == Dialect::Go && path == "os.Open" {
                         Value::of(Kind::Handle(given.into())).with(read.taint)
@@ -81,6 +84,8 @@ impl Judge<'_> {
                 if let Some(source) = second.and_then(Value::as_text)
                     && is_foreign(&Place::new(source))
                 {
+                    self.peeks(source, span);
+                    self.read(&Place::new(source), span, Value::UNKNOWN);
                     let name = format!("{given}.zip");
                     self.archived.insert(given.into());
                     self.archived.insert(name.into());
@@ -115,6 +120,7 @@ impl Judge<'_> {
         let place = arg.and_then(Value::as_text).map(Place::new);
         let result = deed.result.clone();
         if let Some(place) = &place {
+            self.peeks(given, span);
             self.read(place, span, result.clone());
             if place.path == "/proc" {
                 return result.with(Taint::PROCESSES);
@@ -124,7 +130,24 @@ impl Judge<'_> {
                 return Value::text(found).with(result.taint | Taint::WALKED);
             }
         }
-        result
+        result.with(Taint::WALKED)
+    }
+
+    /// The files that a walk found, each written over.
+    pub(in crate::program) fn overwrites(
+        &mut self,
+        file: Option<&Value>,
+        place: &Place,
+        span: Span,
+    ) {
+        let found = file.is_some_and(|file| {
+            let itself = file.as_text().is_some_and(|path| path.ends_with(UNKNOWN));
+            itself && file.taint.has(Taint::WALKED)
+        });
+        if found && self.is_theirs(place) {
+            let reason = "writes over every file that it finds";
+            self.findings.add(Rule::DestroyFiles, span, reason);
+        }
     }
 
     /// A file or a whole tree goes.
@@ -142,7 +165,8 @@ impl Judge<'_> {
             || entry.action == "js-remove" && option(args, "recursive") == Some(true);
         let walked = arg.is_some_and(|value| value.deep_taint().has(Taint::WALKED));
         match &place {
-            Some(place) if walked && self.is_theirs(place) => {
+            // What begins with a dot at home belongs to programs.
+            Some(place) if walked && self.is_theirs(place) && !place.path.starts_with("~/.") => {
                 let reason = "deletes every file that it finds";
                 self.findings.add(Rule::DestroyFiles, span, reason);
             }
@@ -187,6 +211,7 @@ impl Judge<'_> {
             _ => false,
         };
         if writes {
+            self.overwrites(argument(args, entry), &place, span);
             let how = if mode
                 .and_then(Value::as_text)
                 .is_some_and(|mode| mode.contains('a'))
@@ -200,6 +225,7 @@ impl Judge<'_> {
         let read = if writes {
             Taint::NONE
         } else {
+            self.peeks(&path, span);
             self.read(&place, span, result.clone()).taint
         };
         let telling = read.without(Taint::FILE | Taint::LOOSE | Taint::UNBOUND);

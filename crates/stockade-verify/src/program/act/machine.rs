@@ -61,8 +61,22 @@ impl Judge<'_> {
                 result
             }
             "fork" => {
-                if endless {
+                let here = self.seen.forks.entry(span.start).or_default();
+                *here += 1;
+                if endless || *here > 8 {
                     self.findings.add(Rule::ForkBomb, span, "forks without end");
+                }
+                result
+            }
+            "thread" => {
+                let many = if args.taint().has(Taint::SERIES) {
+                    100
+                } else {
+                    1
+                };
+                self.seen.threads += many;
+                if self.seen.threads >= 100 && self.brief {
+                    self.seen.crowd.get_or_insert(span);
                 }
                 result
             }
