@@ -402,3 +402,72 @@ fn whole_trees_and_whole_hosts() {
         ],
     );
 }
+
+#[test]
+fn programs_that_multiply_and_hook() {
+    for (code, rule) in [
+        (
+            "import shutil\nshutil.copy(__file__, '/tmp/again.py')\n",
+            "persistence-startup",
+        ),
+        (
+            "import glob\nme = open(__file__).read()\nfor f in glob.glob('*.py'):\n    s = open(f).read()\n    open(f, 'w').write(me + s)\n",
+            "persistence-startup",
+        ),
+        ("open(drive + 'autorun.inf', 'w')\n", "persistence-startup"),
+        (
+            "import subprocess, os\nsubprocess.Popen(['/usr/sbin/sshd'], env=dict(os.environ, LD_PRELOAD='/tmp/h.so'))\n",
+            "process-tamper",
+        ),
+        (
+            "import builtins\nkept = builtins.__import__\nbuiltins.__import__ = mine\n",
+            "process-tamper",
+        ),
+        (
+            "import winreg\nk = winreg.CreateKey(winreg.HKEY_LOCAL_MACHINE, 'SOFTWARE\\\\Policies')\nwinreg.SetValueEx(k, 'DisableAntiSpyware', 0, 4, 1)\n",
+            "protection-off",
+        ),
+        (
+            "from xml.sax import make_parser, handler\np = make_parser()\np.setFeature(handler.feature_external_ges, True)\n",
+            "credential-read",
+        ),
+        (
+            "i = 0\nwhile True:\n    with open('/tmp/%d' % i, 'wb') as f:\n        f.write(b'0' * 4096)\n    i += 1\n",
+            "fork-bomb",
+        ),
+        (
+            "store.open_database('~/.mozilla/firefox/a/cookies.sqlite')\n",
+            "credential-read",
+        ),
+    ] {
+        is_unsafe("python", code, rule);
+    }
+    for (code, rule) in [
+        ("let a = 'x';\nwhile (true) a += a;\n", "fork-bomb"),
+        (
+            "const { Client } = require('ssh2');\nfor (const pw of ['a', 'b', 'c']) {\n  new Client().on('ready', f).connect({ host: 'h', username: 'root', password: pw });\n}\n",
+            "system-survey",
+        ),
+        (
+            "const D = require('better-sqlite3');\nnew D(process.env.HOME + '/.config/google-chrome/Default/Login Data');\n",
+            "credential-read",
+        ),
+        (
+            "const s3 = new (require('aws-sdk').S3)();\ns3.deleteBucket({ Bucket: name });\n",
+            "destroy-data",
+        ),
+    ] {
+        is_unsafe("javascript", code, rule);
+    }
+    all_safe(
+        "python",
+        &[
+            "import shutil\nshutil.copy('a.txt', 'b.txt')\n",
+            "import subprocess, os\nsubprocess.run(['make'], env=dict(os.environ, CC='clang'))\n",
+        ],
+    );
+    all_safe(
+        "javascript",
+        &["const D = require('better-sqlite3');\nconst db = new D('app.db');\n"],
+    );
+}

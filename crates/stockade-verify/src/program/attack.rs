@@ -136,15 +136,38 @@ impl Judge<'_> {
         self.named_by_visitor(name, rule, args.first(), span);
     }
 
+    /// `Popen(…, env={"LD_PRELOAD": …})`
+    pub(super) fn preloads(&mut self, args: &Args, span: Span) {
+        let preload = |value: &Value| match &value.kind {
+            Kind::Dict(pairs) => pairs.iter().take(64).any(|(key, _)| {
+                matches!(
+                    key.exact(),
+                    Some("LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES")
+                )
+            }),
+            _ => false,
+        };
+        let option = |value: &Value| match &value.kind {
+            Kind::Dict(pairs) => pairs.iter().take(16).any(|(_, value)| preload(value)),
+            _ => false,
+        };
+        if args.named("env").is_some_and(preload) || args.positional.iter().any(option) {
+            let reason = "starts a program with a library put into it";
+            self.findings
+                .weigh(self.brief, Rule::ProcessTamper, span, reason);
+        }
+    }
+
     /// Functions that everything goes through, replaced: modules loaded, requests sent.
     fn hooks(&mut self, base: &Value, member: &str, span: Span) {
-        let Some(path) = base
-            .as_api()
-            .filter(|_| self.dialect == Dialect::JavaScript)
-        else {
+        let Some(path) = base.as_api().filter(|_| self.dialect != Dialect::Go) else {
             return;
         };
         let hooked = match path {
+            "builtins" | "__builtins__" => {
+                matches!(member, "__import__" | "open" | "input" | "eval" | "exec")
+            }
+            _ if self.dialect == Dialect::Python => false,
             "module" | "Module" | "module.Module" => matches!(member, "_load" | "_resolveFilename"),
             "module.prototype" | "Module.prototype" => matches!(member, "require" | "_compile"),
             "http" | "https" => matches!(member, "request" | "get"),
@@ -215,7 +238,7 @@ impl Judge<'_> {
 }
 
 /// `{"user": "admin", "pin": one after the other}`
-fn guesses(value: &Value) -> bool {
+pub(super) fn guesses(value: &Value) -> bool {
     let Kind::Dict(pairs) = &value.kind else {
         return false;
     };

@@ -673,10 +673,10 @@ impl<'j, 'a> Eval<'j, 'a> {
                 if index.as_int() == Some(0)
                     && matches!(&**path, "os.Args" | "sys.argv" | "process.argv") =>
             {
-                if self.dialect == Dialect::Go {
-                    Value::text("/proc/self/exe")
-                } else {
-                    Value::UNKNOWN
+                match self.dialect {
+                    Dialect::Go => Value::text("/proc/self/exe"),
+                    Dialect::Python => Value::api("__file__"),
+                    Dialect::JavaScript => Value::UNKNOWN,
                 }
             }
             _ => super::fold::item(base, index),

@@ -86,6 +86,18 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             })
             .ok()?,
         )),
+        "dict" if !args.named.is_empty() => {
+            let base = args.positional.first();
+            let mut pairs = match base.map(|base| &base.kind) {
+                Some(Kind::Dict(pairs)) => pairs.as_ref().clone(),
+                _ => Vec::new(),
+            };
+            let named = args.named.iter();
+            pairs.extend(
+                named.map(|(name, value)| (Value::of(Kind::Text(name.clone())), value.clone())),
+            );
+            Value::dict(pairs).with(base.map_or(Taint::NONE, |base| base.taint))
+        }
         "getattr" | "object.__getattribute__" | "builtins.getattr" => {
             let name = args.positional.get(1)?.exact()?;
             lookup(eval, first?, name, span)

@@ -286,6 +286,13 @@ impl<'a> Judge<'a> {
         let taint = args.taint().without(Taint::UNBOUND) | callee.taint;
         let result = Value::api(format!("{path}()")).with(taint);
         let Some(entry) = entry else {
+            // `client.on("ready", f).connect(…)`: listeners give the object back.
+            if let Some((object, "on" | "once" | "addListener")) = path.rsplit_once('.')
+                && self.dialect == Dialect::JavaScript
+                && object.ends_with(')')
+            {
+                return Value::api(object).with(callee.taint);
+            }
             self.unlisted(path, callee, args, span);
             let named = path.rsplit_once('.').map_or("", |(_, name)| name);
             let secret = self.dialect.entry(&format!(".{named}"));
@@ -312,6 +319,9 @@ impl<'a> Judge<'a> {
     /// A member of a library that the tables don't list: judged by its last name.
     fn unlisted(&mut self, path: &str, callee: &Value, args: &Args, span: Span) {
         let Some((library, name)) = path.rsplit_once('.') else {
+            if self.constructs {
+                self.takes_file("open", args, span);
+            }
             return;
         };
         // `sh.rm("-rf", "/")`: every member is a program.
@@ -331,14 +341,20 @@ impl<'a> Judge<'a> {
             || name == "terminate"
             || name.starts_with("delete_")
             || name.starts_with("terminate_")
+            || matches!(
+                name,
+                "deleteBucket" | "deleteTable" | "deleteObjects" | "terminateInstances"
+            )
+            || matches!(
+                name,
+                "DeleteBucket" | "DeleteTable" | "DeleteObjects" | "TerminateInstances"
+            )
             || name.starts_with("purge_");
         if cloud && destroys {
             let reason = format!("`{name}` deletes what a service holds");
-            if self.function_depth > 0 {
-                self.findings.warn(Rule::DestroyData, span, reason);
-            } else {
-                self.findings.add(Rule::DestroyData, span, reason);
-            }
+            let certain = self.brief || self.function_depth == 0;
+            self.findings
+                .weigh(certain, Rule::DestroyData, span, reason);
         }
     }
 
@@ -532,6 +548,12 @@ pub(super) fn is_cloud(library: &str) -> bool {
         "google.cloud.",
         "azure.",
         "kubernetes.client.",
+        "aws-sdk.",
+        "@aws-sdk/",
+        "@google-cloud/",
+        "@azure/",
+        "github.com/aws/",
+        "cloud.google.com/",
     ]
     .iter()
     .any(|known| library.starts_with(known))

@@ -96,6 +96,11 @@ pub(super) fn excess(body: &[Stmt]) -> Option<Excess> {
         Stmt::Expr(expr) if is_growth(expr) => Some(Excess::Grows),
         Stmt::Expr(expr) if starts(expr, makes) => Some(Excess::Multiplies),
         Stmt::Expr(expr) if shows(expr) => Some(Excess::Repeats),
+        // `text += text`, where that is an expression.
+        Stmt::Expr(Expr {
+            kind: ExprKind::Assign(target, value),
+            ..
+        }) if doubles(target, value) => Some(Excess::Grows),
         Stmt::Assign {
             value,
             op: Some(Op::Add | Op::Mul),
@@ -123,7 +128,13 @@ pub(super) fn excess(body: &[Stmt]) -> Option<Excess> {
         } => matches!(value.kind, ExprKind::Int(_)),
         Stmt::Assign {
             value, op: None, ..
-        } => is_maker(value) || matches!(value.kind, ExprKind::Attr(..) | ExprKind::Name(_)),
+        } => {
+            let opens = matches!(
+                called(value),
+                Some((_, "open" | "Create" | "createWriteStream"))
+            );
+            opens || is_maker(value) || matches!(value.kind, ExprKind::Attr(..) | ExprKind::Name(_))
+        }
         _ => false,
     };
     let all = body
@@ -230,6 +241,25 @@ fn is_made(expr: &Expr) -> bool {
                 || matches!(name, "ones" | "zeros" | "bytearray" | "urandom" | "alloc")
         }
         None => false,
+    }
+}
+
+/// `a = a + a`, `a = a + "…"`
+fn doubles(target: &Target, value: &Expr) -> bool {
+    let Target::Name(name) = target else {
+        return false;
+    };
+    match &value.kind {
+        ExprKind::Sum(parts) => {
+            let own = matches!(parts.first().map(|part| &part.kind), Some(ExprKind::Name(first)) if first == name);
+            let number = matches!(parts.get(1).map(|part| &part.kind), Some(ExprKind::Int(_)));
+            own && !number && parts.iter().all(is_plain)
+        }
+        ExprKind::Binary(Op::Add, left, right) => {
+            let own = matches!(&left.kind, ExprKind::Name(first) if first == name);
+            own && is_plain(right) && !matches!(right.kind, ExprKind::Int(_))
+        }
+        _ => false,
     }
 }
 

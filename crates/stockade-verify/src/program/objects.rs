@@ -1,6 +1,7 @@
 //! Methods of objects: of paths, open files, archives, connections, and of what is not known.
 
 use super::api::{Dialect, Entry};
+use super::attack::guesses;
 use super::ir::Text;
 use super::judge::Judge;
 use super::places::{is_foreign, is_loose};
@@ -221,10 +222,48 @@ impl Judge<'_> {
         self.system_function(name, span);
         self.looks_up(name, args, span);
         self.maps_code(name, args, span);
+        self.takes_file(name, args, span);
+        if args.all().any(guesses) {
+            self.tries(name, args, span);
+        }
+        let external = |value: &Value| {
+            let named = value.as_api().or(value.as_text());
+            named.is_some_and(|name| name.contains("external"))
+        };
+        let on = args.positional.get(1).map(|value| &value.kind);
+        if name == "setFeature"
+            && args.first().is_some_and(external)
+            && matches!(on, Some(Kind::Bool(true) | Kind::Int(1)))
+        {
+            let reason = "lets a document name files to be read into it";
+            self.findings.add(Rule::CredentialRead, span, reason);
+        }
         let first = args.first().and_then(Value::exact);
         if name == "config_set" && matches!(first, Some("dir" | "dbfilename")) {
             let reason = "has a database write its file somewhere else";
             self.findings.add(Rule::FileWrite, span, reason);
+        }
+    }
+
+    /// A store of secrets given to whatever opens, reads or sends files.
+    pub(super) fn takes_file(&mut self, name: &str, args: &Args, span: Span) {
+        let lower = name.to_ascii_lowercase();
+        let verbs = [
+            "open", "read", "load", "parse", "connect", "database", "upload", "copy", "send", "put",
+        ];
+        if !verbs.iter().any(|verb| lower.starts_with(verb)) {
+            return;
+        }
+        for value in &args.positional {
+            let path = value.as_text().unwrap_or_default();
+            if path.contains('/') && path.len() < 512 && !path.contains(' ')
+                || path.starts_with("~/")
+            {
+                let place = Place::new(path);
+                if place.is(crate::paths::Kind::Credential) {
+                    self.read(&place, span, Value::UNKNOWN);
+                }
+            }
         }
     }
 
@@ -264,6 +303,7 @@ impl Judge<'_> {
         match name {
             "write" | "writelines" | "Write" | "WriteString" | "end" | "add" => {
                 let taint = args.taint();
+                self.multiplies(taint, span);
                 self.encrypts(path, taint, span);
                 let given = args.first().and_then(Value::as_text).unwrap_or_default();
                 let source = Some(Place::new(given)).filter(|_| !given.is_empty());

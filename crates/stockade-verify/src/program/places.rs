@@ -72,9 +72,23 @@ impl Judge<'_> {
             self.findings
                 .weigh(self.brief, Rule::PersistenceGitHook, span, reason);
         }
+        self.multiplies(taint, span);
+        if path.to_ascii_lowercase().ends_with("autorun.inf") {
+            let reason = "writes what starts when a drive is plugged in";
+            self.findings.add(Rule::PersistenceStartup, span, reason);
+        }
         self.encrypts(path, taint, span);
         if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
             self.downloaded.insert(path.into());
+        }
+    }
+
+    /// The program's own source, written into other files.
+    pub(super) fn multiplies(&mut self, taint: Taint, span: Span) {
+        if taint.has(Taint::OWN) {
+            let reason = "writes the program itself into another file";
+            self.findings
+                .weigh(self.brief, Rule::PersistenceStartup, span, reason);
         }
     }
 
@@ -147,6 +161,15 @@ fn mode_bits(mode: &Value) -> Option<i64> {
             .iter()
             .try_fold(0, |bits, part| Some(bits | mode_bits(part)?)),
         _ => None,
+    }
+}
+
+/// Whether a value names the program's own file.
+pub(super) fn is_own(value: &Value) -> bool {
+    match &value.kind {
+        Kind::Api(name) => matches!(&**name, "__file__" | "__filename"),
+        Kind::Text(path) => &**path == "/proc/self/exe",
+        _ => false,
     }
 }
 

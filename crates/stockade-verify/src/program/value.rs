@@ -53,6 +53,8 @@ impl Taint {
     pub(crate) const REQUEST: Self = Self(1 << 19);
     /// Ids of processes, all that there are.
     pub(crate) const PROCESSES: Self = Self(1 << 18);
+    /// The program's own source.
+    pub(crate) const OWN: Self = Self(1 << 20);
     /// One of many that a loop goes through.
     pub(crate) const TRIED: Self = Self(1 << 17);
 

@@ -5,7 +5,7 @@ use crate::files::{Deletion, Writing};
 use crate::paths::{Place, UNKNOWN};
 use crate::program::api::{Dialect, Entry};
 use crate::program::judge::{Judge, argument};
-use crate::program::places::is_foreign;
+use crate::program::places::{is_foreign, is_own};
 use crate::program::run::option;
 use crate::program::value::{Args, Kind, Taint, Value};
 use crate::result::Span;
@@ -15,7 +15,6 @@ impl Judge<'_> {
     pub(super) fn handles(&mut self, deed: &Deed<'_>) -> Option<Value> {
         let &Deed {
             entry,
-            path,
             args,
             arg,
             second,
@@ -43,33 +42,10 @@ impl Judge<'_> {
                 }
                 result
             }
-            "read" => match &place {
-                Some(place) => {
-                    self.peeks(given, span);
-                    let read = self.read(place, span, result);
-                    if self.dialect == Dialect::Go && path == "os.Open" {
-                        Value::of(Kind::Handle(given.into())).with(read.taint)
-                    } else {
-                        Value::unknown(read.taint)
-                    }
-                }
-                None => Value::unknown(result.taint | Taint::FILE),
-            },
+            "read" => self.reads(deed),
             "list" => self.lists(deed),
             "move" | "copy" => {
-                if let Some(place) = &place {
-                    self.read(place, span, result.clone());
-                }
-                if let Some(place) = place.as_ref().filter(|_| entry.action == "move") {
-                    self.delete(place, Deletion::Tree, span);
-                }
-                if let Some(target) = second.and_then(Value::as_text) {
-                    let place = Place::new(target);
-                    self.write(&place, target, Writing::Replace, Taint::NONE, span);
-                    if self.downloaded.contains(given) {
-                        self.downloaded.insert(target.into());
-                    }
-                }
+                self.moves(deed);
                 result
             }
             "delete" | "delete-tree" | "js-remove" => {
@@ -109,6 +85,60 @@ impl Judge<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// The content of a file.
+    fn reads(&mut self, deed: &Deed<'_>) -> Value {
+        let &Deed {
+            path, arg, span, ..
+        } = deed;
+        let given = deed.given();
+        let result = deed.result.clone();
+        let Some(place) = arg.and_then(Value::as_text).map(Place::new) else {
+            let own = arg.is_some_and(is_own);
+            let own = if own { Taint::OWN } else { Taint::NONE };
+            return Value::unknown(result.taint | Taint::FILE | own);
+        };
+        self.peeks(given, span);
+        let read = self.read(&place, span, result);
+        if self.dialect == Dialect::Go && path == "os.Open" {
+            Value::of(Kind::Handle(given.into())).with(read.taint)
+        } else {
+            Value::unknown(read.taint)
+        }
+    }
+
+    /// A file goes elsewhere, or another is made of it.
+    fn moves(&mut self, deed: &Deed<'_>) {
+        let &Deed {
+            entry,
+            path,
+            arg,
+            second,
+            span,
+            ..
+        } = deed;
+        let given = deed.given();
+        let place = arg.and_then(Value::as_text).map(Place::new);
+        let result = deed.result.clone();
+        if entry.action == "copy" && arg.is_some_and(is_own) {
+            let reason = format!("`{path}` makes a copy of the program itself");
+            self.findings
+                .weigh(self.brief, Rule::PersistenceStartup, span, reason);
+        }
+        if let Some(place) = &place {
+            self.read(place, span, result.clone());
+        }
+        if let Some(place) = place.as_ref().filter(|_| entry.action == "move") {
+            self.delete(place, Deletion::Tree, span);
+        }
+        if let Some(target) = second.and_then(Value::as_text) {
+            let place = Place::new(target);
+            self.write(&place, target, Writing::Replace, Taint::NONE, span);
+            if self.downloaded.contains(given) {
+                self.downloaded.insert(target.into());
+            }
+        }
     }
 
     /// What a directory or a pattern holds.
@@ -194,7 +224,9 @@ impl Judge<'_> {
             .and_then(Value::as_text)
             .map(str::to_owned)
         else {
-            return Value::unknown(result.taint.without(Taint::UNBOUND) | Taint::FILE);
+            let own = argument(args, entry).is_some_and(is_own);
+            let own = if own { Taint::OWN } else { Taint::NONE };
+            return Value::unknown(result.taint.without(Taint::UNBOUND) | Taint::FILE | own);
         };
         let place = Place::new(&path);
         let mode = args.get(1, "mode").or_else(|| args.named("flags"));
