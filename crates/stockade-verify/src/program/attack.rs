@@ -38,15 +38,21 @@ impl Judge<'_> {
 
     /// A log-in with one password after the other.
     pub(super) fn tries(&mut self, path: &str, args: &Args, span: Span) {
+        let action = self.dialect.entry(path).map(|entry| entry.action);
         let named = args.named.iter().any(|(name, value)| {
-            matches!(&**name, "password" | "passwd" | "pwd" | "auth" | "pass")
-                && value.deep_taint().has(Taint::TRIED)
+            let asked = matches!(&**name, "password" | "passwd" | "pwd" | "auth" | "pass")
+                || action == Some("login") && matches!(&**name, "user" | "username");
+            asked && value.deep_taint().has(Taint::TRIED)
         });
+        let guessed = args.all().any(guesses);
         let login = path.rsplit('.').next().is_some_and(|name| {
-            matches!(name, "login" | "auth_password" | "Password" | "extractall")
+            matches!(
+                name,
+                "login" | "auth_password" | "Password" | "extractall" | "write"
+            )
         });
         let given = login && args.taint().has(Taint::TRIED);
-        if named || given {
+        if named || given || guessed {
             let reason = format!("`{path}` tries one password after the other");
             self.findings.add(Rule::SystemSurvey, span, reason);
         }
@@ -130,15 +136,38 @@ impl Judge<'_> {
         self.named_by_visitor(name, rule, args.first(), span);
     }
 
+    /// `Popen(…, env={"LD_PRELOAD": …})`
+    pub(super) fn preloads(&mut self, args: &Args, span: Span) {
+        let preload = |value: &Value| match &value.kind {
+            Kind::Dict(pairs) => pairs.iter().take(64).any(|(key, _)| {
+                matches!(
+                    key.exact(),
+                    Some("LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES")
+                )
+            }),
+            _ => false,
+        };
+        let option = |value: &Value| match &value.kind {
+            Kind::Dict(pairs) => pairs.iter().take(16).any(|(_, value)| preload(value)),
+            _ => false,
+        };
+        if args.named("env").is_some_and(preload) || args.positional.iter().any(option) {
+            let reason = "starts a program with a library put into it";
+            self.findings
+                .weigh(self.brief, Rule::ProcessTamper, span, reason);
+        }
+    }
+
     /// Functions that everything goes through, replaced: modules loaded, requests sent.
     fn hooks(&mut self, base: &Value, member: &str, span: Span) {
-        let Some(path) = base
-            .as_api()
-            .filter(|_| self.dialect == Dialect::JavaScript)
-        else {
+        let Some(path) = base.as_api().filter(|_| self.dialect != Dialect::Go) else {
             return;
         };
         let hooked = match path {
+            "builtins" | "__builtins__" => {
+                matches!(member, "__import__" | "open" | "input" | "eval" | "exec")
+            }
+            _ if self.dialect == Dialect::Python => false,
             "module" | "Module" | "module.Module" => matches!(member, "_load" | "_resolveFilename"),
             "module.prototype" | "Module.prototype" => matches!(member, "require" | "_compile"),
             "http" | "https" => matches!(member, "request" | "get"),
@@ -154,6 +183,13 @@ impl Judge<'_> {
         }
     }
 
+    /// `object.__proto__.x = …`
+    pub(crate) fn pollutes(&mut self, span: Span) {
+        let reason = "changes what all objects inherit";
+        self.findings
+            .weigh(self.brief, Rule::SandboxGadget, span, reason);
+    }
+
     /// Markup put into a page: whoever wrote it runs code there.
     pub(crate) fn shows_markup(&mut self, value: &Value, span: Span) {
         if value
@@ -162,6 +198,17 @@ impl Judge<'_> {
         {
             let reason = "puts text from outside into the page as markup";
             self.findings.warn(Rule::CodeDynamic, span, reason);
+        }
+    }
+
+    /// `scripts: {postinstall: …}`
+    pub(crate) fn scripted(&mut self, pairs: &[(Value, Value)], span: Span) {
+        for (key, value) in pairs {
+            if let Some(hook @ ("preinstall" | "postinstall")) = key.exact()
+                && value.as_text().is_some()
+            {
+                self.installs(hook, span);
+            }
         }
     }
 
@@ -190,6 +237,22 @@ impl Judge<'_> {
     }
 }
 
+/// `{"user": "admin", "pin": one after the other}`
+pub(super) fn guesses(value: &Value) -> bool {
+    let Kind::Dict(pairs) = &value.kind else {
+        return false;
+    };
+    pairs.iter().any(|(key, value)| {
+        let asked = key.exact().is_some_and(|key| {
+            matches!(
+                key.to_ascii_lowercase().as_str(),
+                "password" | "passwd" | "pass" | "pwd" | "pin" | "otp" | "passcode"
+            )
+        });
+        asked && value.deep_taint().has(Taint::TRIED | Taint::SERIES)
+    })
+}
+
 /// One line of a file, one of many words: what is tried if it is a password.
 pub(super) fn tried(iter: &Value) -> Taint {
     let listed = match &iter.kind {
@@ -198,5 +261,13 @@ pub(super) fn tried(iter: &Value) -> Taint {
         Kind::List(items) => items.len() > 2 && items.iter().all(|item| item.exact().is_some()),
         _ => iter.deep_taint().has(Taint::FILE),
     };
-    if listed { Taint::TRIED } else { Taint::NONE }
+    let numbers = match &iter.kind {
+        Kind::List(items) => items.len() > 16 && items.iter().all(|item| item.as_int().is_some()),
+        _ => false,
+    };
+    match (listed, numbers) {
+        (true, _) => Taint::TRIED,
+        (_, true) => Taint::SERIES,
+        _ => Taint::NONE,
+    }
 }

@@ -114,6 +114,13 @@ impl Eval<'_, '_> {
         let keys = matches!(keys, Some("keydown" | "keypress" | "keyup"));
         let event = args.positional.first().and_then(Value::exact);
         let posted = self.dialect == Dialect::JavaScript && event == Some("message");
+        let again = callee.as_api() == Some("setInterval")
+            && args
+                .positional
+                .get(1)
+                .and_then(Value::as_int)
+                .is_some_and(|pause| pause < 100);
+        let outer = self.hurries(again);
         let typed = match (keys, posted) {
             (true, _) => Taint::SECRET,
             (_, true) => Taint::INPUT,
@@ -133,6 +140,7 @@ impl Eval<'_, '_> {
             let inner = Args::of(vec![item.with(given); count]);
             self.enter(function, &inner);
         }
+        self.calms(again, outer);
         result
     }
 
@@ -346,6 +354,9 @@ fn tells(value: &Value) -> bool {
         | Taint::SECRET
         | Taint::ENVIRONMENT
         | Taint::IDENTITY
+        | Taint::SERIES
+        | Taint::TRIED
+        | Taint::WALKED
         | Taint::SOCKET;
     match &value.kind {
         Kind::Api(path) if classes::own(path).is_some() => value.taint.has(origin),

@@ -11,7 +11,7 @@ use super::attack;
 use super::classes;
 use super::hash::{Map, Set};
 use super::ir::{Each, Expr, ExprKind, Function, Op, Program, Stmt, Target, Text};
-use super::judge::{Judge, Pace};
+use super::judge::{Judge, Pace, is_cloud};
 use super::loops;
 use super::names;
 use super::value::{Args, Kind, LONGEST, Taint, Value};
@@ -214,6 +214,24 @@ impl<'j, 'a> Eval<'j, 'a> {
         }
     }
 
+    /// From here on everything is done again and again, if `again`; how it was before.
+    pub(super) fn hurries(&mut self, again: bool) -> Pace {
+        let outer = self.pace;
+        if again {
+            self.endless += 1;
+            self.pace = Pace::Hurried;
+        }
+        outer
+    }
+
+    /// The end of that.
+    pub(super) fn calms(&mut self, again: bool, outer: Pace) {
+        if again {
+            self.endless -= 1;
+            self.pace = outer;
+        }
+    }
+
     /// Runs `body` for each element of a constant list, else once with the unknown.
     fn each(&mut self, target: &Target, iter: &Value, mut body: impl FnMut(&mut Self)) {
         let items = match &iter.kind {
@@ -255,6 +273,9 @@ impl<'j, 'a> Eval<'j, 'a> {
             if self.dialect.knows(&element) {
                 return Value::api(element).with(taint);
             }
+            if is_cloud(path) {
+                return Value::api(element).with(taint);
+            }
             if path == "range()" {
                 return Value::unknown(taint | Taint::SERIES);
             }
@@ -286,6 +307,9 @@ impl<'j, 'a> Eval<'j, 'a> {
             Target::Attr(base, attr) => {
                 let base_value = self.expr(base);
                 self.judge.replaces(&base_value, attr, base.span);
+                if is_prototype(base) {
+                    self.judge.pollutes(base.span);
+                }
                 self.attr_set(attr, &value, base.span);
                 self.holds(base, &value);
                 if let Some(path) = dotted(base, attr) {
@@ -298,6 +322,9 @@ impl<'j, 'a> Eval<'j, 'a> {
                 let index = self.expr(index);
                 self.judge.item_set(&base_value, &index, &value, base.span);
                 self.holds(base, &value);
+                if is_prototype(base) {
+                    self.judge.pollutes(base.span);
+                }
                 if let ExprKind::Name(name) = &base.kind {
                     self.set_item(name, &base_value, index, value);
                 }
@@ -465,6 +492,9 @@ impl<'j, 'a> Eval<'j, 'a> {
                     let key = self.expr(key);
                     out.push((key, self.expr(value)));
                 }
+                if self.judge.brief && self.dialect == Dialect::JavaScript {
+                    self.judge.scripted(&out, expr.span);
+                }
                 Value::dict(out)
             }
             ExprKind::Template(parts) => {
@@ -606,8 +636,10 @@ impl<'j, 'a> Eval<'j, 'a> {
 
     pub(super) fn index(&mut self, base: &Value, index: &Value, span: Span) -> Value {
         match (&base.kind, index.exact()) {
-            (Kind::Api(path), Some("__builtins__")) if &**path == "globals()" => {
-                Value::api("builtins")
+            (_, Some("__builtins__")) => {
+                let mut value = Value::api("builtins");
+                value.indirect = true;
+                value
             }
             (Kind::Api(path), Some(key)) if &**path == "globals()" => {
                 let mut value = self.name(&key.into(), span);
@@ -641,14 +673,28 @@ impl<'j, 'a> Eval<'j, 'a> {
                 if index.as_int() == Some(0)
                     && matches!(&**path, "os.Args" | "sys.argv" | "process.argv") =>
             {
-                if self.dialect == Dialect::Go {
-                    Value::text("/proc/self/exe")
-                } else {
-                    Value::UNKNOWN
+                match self.dialect {
+                    Dialect::Go => Value::text("/proc/self/exe"),
+                    Dialect::Python => Value::api("__file__"),
+                    Dialect::JavaScript => Value::UNKNOWN,
                 }
             }
             _ => super::fold::item(base, index),
         }
+    }
+}
+
+/// `object.__proto__`, `object["__proto__"]`, `object.constructor.prototype`
+fn is_prototype(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Attr(base, name) => {
+            let made_by = matches!(&base.kind, ExprKind::Attr(_, name) if &**name == "constructor");
+            &**name == "__proto__" || &**name == "prototype" && made_by
+        }
+        ExprKind::Index(_, key) => {
+            matches!(&key.kind, ExprKind::Text(key) if &**key == "__proto__")
+        }
+        _ => false,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::api::{Dialect, variable};
 use super::eval::Eval;
 use super::ir::{Op, Text};
-use super::value::{Args, Kind, LONGEST, Taint, Value};
+use super::value::{Args, Kind, LONGEST, Taint, Value, one_slash};
 use super::{fold_go, fold_javascript, fold_python};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -281,7 +281,18 @@ pub(crate) fn join_path(parts: &[Value]) -> Value {
     if out.is_empty() {
         out.push('.');
     }
-    Value::text(out).with(taint)
+    Value::text(one_slash(out)).with(taint)
+}
+
+/// What stands for each file that a pattern finds.
+pub(crate) fn pattern(text: &str) -> Value {
+    let pattern = text.replace('*', &UNKNOWN.to_string());
+    let all = pattern.rsplit('/').next().is_some_and(|last| {
+        let rest = last.trim_matches(UNKNOWN);
+        rest.is_empty() || rest == "."
+    });
+    let walked = if all { Taint::WALKED } else { Taint::NONE };
+    Value::text(pattern).with(walked)
 }
 
 /// Elements of a list as one text.

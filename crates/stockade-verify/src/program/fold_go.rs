@@ -55,6 +55,7 @@ pub(crate) fn call(path: &str, args: &Args) -> Option<Value> {
         "path/filepath.Join" | "path.Join" => join_path(&args.positional),
         "os.Getenv" | "syscall.Getenv" | "os.LookupEnv" => environment(first, None),
         "os.ExpandEnv" => first.filter(|value| value.as_text().is_some())?.clone(),
+        "os.Executable" => Value::text("/proc/self/exe"),
         "os.UserHomeDir" => Value::text("~"),
         "os.TempDir" => Value::text("/tmp"),
         "os.Getwd" => Value::text("."),

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::eval::Eval;
 use super::fold::{
-    Bound, character, decoded, elements, environment, join, join_path, lookup, text_method,
+    Bound, character, decoded, elements, environment, join, join_path, lookup, pattern, text_method,
 };
 use super::ir::{Expr, ExprKind, Function, Stmt};
 use super::value::{Args, Kind, Taint, Value};
@@ -34,6 +34,19 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             let mut value = Value::api(module);
             value.indirect = first?.indirect;
             value.taint |= first?.taint;
+            value
+        }
+        "Function" => {
+            let code = args.positional.last().and_then(Value::exact)?;
+            let code = code.trim().trim_end_matches(';');
+            match code.strip_prefix("return ")?.trim_end_matches("()") {
+                "this" | "globalThis" | "self" | "window" | "global" => Value::api("Function#this"),
+                _ => return None,
+            }
+        }
+        "Function#this" => {
+            let mut value = Value::api("globalThis");
+            value.indirect = true;
             value
         }
         "module.createRequire" => Value::api("require"),
@@ -93,6 +106,10 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
                 }
                 _ => return None,
             }
+        }
+        "glob.sync" | "glob.globSync" | "glob.glob" | "fast-glob.sync" | "fast-glob"
+        | "globby.sync" | "globby" | "globby.globbySync" => {
+            Value::list(vec![pattern(first?.as_text()?)])
         }
         "path.join" | "path.resolve" => join_path(&args.positional),
         "os.homedir" => Value::text("~"),

@@ -2,7 +2,7 @@
 
 use super::eval::Eval;
 use super::fold::{
-    character, decoded, elements, environment, join, join_path, lookup, rot13, text_method,
+    character, decoded, elements, environment, join, join_path, lookup, pattern, rot13, text_method,
 };
 use super::value::{Args, Kind, LONGEST, Taint, Value};
 use crate::paths::UNKNOWN;
@@ -86,6 +86,18 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             })
             .ok()?,
         )),
+        "dict" if !args.named.is_empty() => {
+            let base = args.positional.first();
+            let mut pairs = match base.map(|base| &base.kind) {
+                Some(Kind::Dict(pairs)) => pairs.as_ref().clone(),
+                _ => Vec::new(),
+            };
+            let named = args.named.iter();
+            pairs.extend(
+                named.map(|(name, value)| (Value::of(Kind::Text(name.clone())), value.clone())),
+            );
+            Value::dict(pairs).with(base.map_or(Taint::NONE, |base| base.taint))
+        }
         "getattr" | "object.__getattribute__" | "builtins.getattr" => {
             let name = args.positional.get(1)?.exact()?;
             lookup(eval, first?, name, span)
@@ -166,19 +178,12 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             let entry = vec![directory, Value::UNKNOWN, Value::UNKNOWN];
             Value::list(vec![Value::list(entry)])
         }
-        "glob.glob" | "glob.iglob" => {
-            let pattern = first?.as_text()?.replace('*', &UNKNOWN.to_string());
-            let all = pattern.rsplit('/').next().is_some_and(|last| {
-                let rest = last.trim_matches(UNKNOWN);
-                rest.is_empty() || rest == "."
-            });
-            let walked = if all { Taint::WALKED } else { Taint::NONE };
-            Value::list(vec![Value::text(pattern).with(walked)])
-        }
+        "glob.glob" | "glob.iglob" => Value::list(vec![pattern(first?.as_text()?)]),
         "tempfile.NamedTemporaryFile" => Value::of(Kind::Handle(format!("/tmp/{UNKNOWN}").into())),
         "tempfile.mkstemp" => {
-            let path = Value::text(format!("/tmp/{UNKNOWN}"));
-            Value::list(vec![Value::UNKNOWN, path])
+            let path: super::ir::Text = format!("/tmp/{UNKNOWN}").into();
+            let file = Value::of(Kind::Handle(path.clone()));
+            Value::list(vec![file, Value::of(Kind::Text(path))])
         }
         "site.getsitepackages" => Value::list(vec![Value::text("/usr/lib/python3/site-packages")]),
         "site.getusersitepackages"
@@ -191,6 +196,10 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         "os.getenv" | "os.environ.get" | "os.environ.setdefault" | "environ.get" | "getenv" => {
             environment(first, args.positional.get(1))
         }
+        "os.fdopen" => match &first?.kind {
+            Kind::Handle(_) => first?.clone(),
+            _ => return None,
+        },
         "shlex.join" => join(" ", first?.as_list()?),
         "shlex.split" => Value::list(text?.split_whitespace().map(Value::text).collect()),
         "str.join" | "string.join" => {
@@ -345,6 +354,15 @@ pub(crate) fn method(
                 .rev()
                 .find(|(known, _)| known.as_text() == Some(key))
                 .map(|(_, value)| value.clone())
+        }
+        (Kind::Dict(pairs), "items" | "values" | "keys") => {
+            let part = |(key, value): &(Value, Value)| match name {
+                "items" => Value::list(vec![key.clone(), value.clone()]),
+                "keys" => key.clone(),
+                _ => value.clone(),
+            };
+            let known = !pairs.is_empty() && pairs.len() <= 64;
+            known.then(|| Value::list(pairs.iter().map(part).collect()))
         }
         (Kind::List(items), "copy") => Some(Value::list(items.as_ref().clone())),
         _ => None,

@@ -7,19 +7,21 @@ use super::gadget;
 use super::ir::{Expr, ExprKind, Text};
 use super::loops::Excess;
 use super::payload;
+use super::places::is_loose;
+use super::seen::Seen;
 use super::send::is_sending;
 use super::value::{Args, Kind, Taint, Value};
 use crate::analysis::{Analysis, Nested};
-use crate::files::{Deletion, Files, Speaker, Writing};
+use crate::files::{Files, Speaker};
 use crate::findings::Findings;
 use crate::hosts;
 use crate::language::Language;
-use crate::paths::{Place, Root, UNKNOWN};
+use crate::paths::UNKNOWN;
 use crate::result::Span;
 use crate::rule::Rule;
 
 /// Bytes of a text below which it is a snippet.
-const BRIEF: usize = 800;
+const BRIEF: usize = 1_500;
 
 /// The state of judging one program.
 pub(crate) struct Judge<'a> {
@@ -72,22 +74,6 @@ pub(crate) enum Pace {
     Calm,
     /// Again and again without a pause, its result not wanted.
     Hurried,
-}
-
-/// What the program was seen to do, for judging the whole.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) connects: Option<Span>,
-    pub(super) duplicates: Option<Span>,
-    pub(super) shell: Option<Span>,
-    pub(super) identity: bool,
-    pub(super) listens: bool,
-    /// Ports that were tried.
-    pub(super) ports: HashSet<i64>,
-    pub(super) hosts: HashSet<String>,
-    /// The clipboard is read; it is written.
-    pub(super) pastes: Option<Span>,
-    pub(super) copies: bool,
 }
 
 impl<'a> Judge<'a> {
@@ -152,6 +138,12 @@ impl<'a> Judge<'a> {
                 span,
                 format!("uses `{module}`, which is blocked"),
             );
+        }
+        let root = path.split(['.', '/']).next().unwrap_or(path);
+        let tools = ["impacket", "pypykatz", "lsassy", "pymetasploit3", "pwn"];
+        if self.brief && self.dialect == Dialect::Python && tools.contains(&root) {
+            let reason = format!("`{root}` is made for getting into other machines");
+            self.findings.add(Rule::SystemSurvey, span, reason);
         }
         if path.starts_with("data:") {
             let reason = "imports code that is written in the address itself";
@@ -294,8 +286,25 @@ impl<'a> Judge<'a> {
         let taint = args.taint().without(Taint::UNBOUND) | callee.taint;
         let result = Value::api(format!("{path}()")).with(taint);
         let Some(entry) = entry else {
+            // `client.on("ready", f).connect(…)`: listeners give the object back.
+            if let Some((object, "on" | "once" | "addListener")) = path.rsplit_once('.')
+                && self.dialect == Dialect::JavaScript
+                && object.ends_with(')')
+            {
+                return Value::api(object).with(callee.taint);
+            }
             self.unlisted(path, callee, args, span);
-            return result;
+            let named = path.rsplit_once('.').map_or("", |(_, name)| name);
+            let secret = self.dialect.entry(&format!(".{named}"));
+            if let Some("secrets") = secret.map(|entry| entry.action) {
+                let reason = format!("`{named}` reads every secret there is");
+                self.findings
+                    .weigh(self.brief, Rule::CredentialRead, span, reason);
+            }
+            return match secret.map(|entry| entry.action) {
+                Some("secret" | "secrets") => result.with(Taint::SECRET),
+                _ => result,
+            };
         };
         if callee.indirect && is_dangerous(entry.action) {
             self.findings.add(
@@ -310,6 +319,9 @@ impl<'a> Judge<'a> {
     /// A member of a library that the tables don't list: judged by its last name.
     fn unlisted(&mut self, path: &str, callee: &Value, args: &Args, span: Span) {
         let Some((library, name)) = path.rsplit_once('.') else {
+            if self.constructs {
+                self.takes_file("open", args, span);
+            }
             return;
         };
         // `sh.rm("-rf", "/")`: every member is a program.
@@ -324,26 +336,25 @@ impl<'a> Judge<'a> {
         if library.ends_with(')') && is_sending(name) {
             self.sends(path, args, span);
         }
-        let cloud = [
-            "boto3.",
-            "boto.",
-            "google.cloud.",
-            "azure.",
-            "kubernetes.client.",
-        ]
-        .iter()
-        .any(|known| library.starts_with(known));
+        let cloud = is_cloud(library);
         let destroys = name == "delete"
+            || name == "terminate"
             || name.starts_with("delete_")
             || name.starts_with("terminate_")
+            || matches!(
+                name,
+                "deleteBucket" | "deleteTable" | "deleteObjects" | "terminateInstances"
+            )
+            || matches!(
+                name,
+                "DeleteBucket" | "DeleteTable" | "DeleteObjects" | "TerminateInstances"
+            )
             || name.starts_with("purge_");
         if cloud && destroys {
             let reason = format!("`{name}` deletes what a service holds");
-            if self.function_depth > 0 {
-                self.findings.warn(Rule::DestroyData, span, reason);
-            } else {
-                self.findings.add(Rule::DestroyData, span, reason);
-            }
+            let certain = self.brief || self.function_depth == 0;
+            self.findings
+                .weigh(certain, Rule::DestroyData, span, reason);
         }
     }
 
@@ -411,9 +422,7 @@ impl<'a> Judge<'a> {
     /// `os.environ["LD_PRELOAD"] = …`
     pub(crate) fn item_set(&mut self, base: &Value, index: &Value, value: &Value, span: Span) {
         if self.dialect == Dialect::JavaScript && index.exact() == Some("__proto__") {
-            let reason = "changes what all objects inherit";
-            self.findings
-                .weigh(self.brief, Rule::SandboxGadget, span, reason);
+            self.pollutes(span);
         }
         let environment = matches!(base.as_api(), Some("os.environ" | "process.env"));
         if let (true, Some("LD_PRELOAD" | "DYLD_INSERT_LIBRARIES" | "LD_AUDIT")) =
@@ -426,6 +435,13 @@ impl<'a> Judge<'a> {
             );
         }
         let first = value.as_text().unwrap_or_default();
+        let proxy = index
+            .exact()
+            .is_some_and(|name| name.to_ascii_lowercase().ends_with("_proxy"));
+        if environment && proxy && hosts::suspicion(first).is_some() {
+            let reason = "sends all requests through another machine";
+            self.findings.add(Rule::NetworkHost, span, reason);
+        }
         if environment
             && index.exact() == Some("PATH")
             && (is_loose(first) || first.starts_with(".:"))
@@ -455,86 +471,6 @@ impl<'a> Judge<'a> {
             None,
             self.findings,
         );
-    }
-
-    pub(super) fn read(&mut self, place: &Place, span: Span, mut result: Value) -> Value {
-        result.taint |= Taint::FILE;
-        if is_foreign(place) || self.archived.contains(place.path.as_str()) {
-            result.taint |= Taint::FOREIGN;
-        }
-        if is_loose(&place.path) {
-            result.taint |= Taint::LOOSE;
-        }
-        let secret = self.files().read(place, span, self.findings);
-        if secret || place.is(crate::paths::Kind::Private) {
-            result.taint |= Taint::SECRET;
-        }
-        if self.brief && place.is(crate::paths::Kind::Account) {
-            let reason = format!("reads {}", place.path);
-            self.findings.raise(Rule::AccountRead, span, reason);
-        }
-        result
-    }
-
-    pub(super) fn write(
-        &mut self,
-        place: &Place,
-        path: &str,
-        how: Writing,
-        taint: Taint,
-        span: Span,
-    ) {
-        self.files().write(place, how, span, self.findings);
-        self.encrypts(path, taint, span);
-        if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
-            self.downloaded.insert(path.into());
-        }
-    }
-
-    /// Encrypted content written over files of the user or the system, many or one.
-    pub(super) fn encrypts(&mut self, path: &str, taint: Taint, span: Span) {
-        let place = Place::new(path);
-        let theirs = self.is_theirs(&place);
-        if taint.has(Taint::ENCRYPTED) && theirs && path.contains(UNKNOWN) {
-            let reason = "replaces files by encrypted ones";
-            self.findings.add(Rule::DestroyFiles, span, reason);
-        }
-    }
-
-    /// A place of the user or the system, where the program has nothing to write.
-    pub(super) fn is_theirs(&self, place: &Place) -> bool {
-        matches!(place.root, Root::Home | Root::Absolute)
-            && !place.within(&self.analysis.verifier.allowed_paths)
-    }
-
-    pub(super) fn delete(&mut self, place: &Place, how: Deletion, span: Span) {
-        self.files().delete(place, how, span, self.findings);
-    }
-
-    pub(super) fn chmod(&mut self, path: &str, mode: Option<&Value>, span: Span) {
-        let Some(bits) = mode.and_then(mode_bits) else {
-            self.executable.insert(path.into());
-            return;
-        };
-        if bits & 0o111 != 0 {
-            self.executable.insert(path.into());
-        }
-        if bits & 0o4000 != 0 {
-            self.findings.add(
-                Rule::FileMode,
-                span,
-                format!("makes {path} run with its owner's rights"),
-            );
-        } else if bits & 0o1002 == 0o2 {
-            let place = Place::new(path);
-            if bits & 0o777 == 0o777 || !place.within(&self.analysis.verifier.allowed_paths) {
-                self.findings.add(
-                    Rule::FileMode,
-                    span,
-                    format!("lets everyone write {path}").replace(UNKNOWN, "…"),
-                );
-            }
-        }
     }
 
     pub(super) fn connects(&mut self, address: Option<&Value>, span: Span) {
@@ -602,24 +538,25 @@ impl<'a> Judge<'a> {
             }
         }
     }
+}
 
-    /// What only the whole program shows.
-    pub(crate) fn finish(&mut self) {
-        if let Some(span) = self.seen.pastes.filter(|_| self.seen.copies) {
-            let reason = "reads the clipboard and replaces what is in it";
-            self.findings.add(Rule::Surveillance, span, reason);
-        }
-        let seen = &self.seen;
-        let reverse = match (seen.connects, seen.duplicates, seen.shell) {
-            (Some(_), Some(span), _) | (Some(_), None, Some(span)) => Some(span),
-            (None, Some(span), Some(_)) if seen.listens => Some(span),
-            _ => None,
-        };
-        if let Some(span) = reverse {
-            self.findings
-                .add(Rule::ReverseShell, span, "connects a shell to the network");
-        }
-    }
+/// Whether a library is one for what a provider holds.
+pub(super) fn is_cloud(library: &str) -> bool {
+    [
+        "boto3.",
+        "boto.",
+        "google.cloud.",
+        "azure.",
+        "kubernetes.client.",
+        "aws-sdk.",
+        "@aws-sdk/",
+        "@google-cloud/",
+        "@azure/",
+        "github.com/aws/",
+        "cloud.google.com/",
+    ]
+    .iter()
+    .any(|known| library.starts_with(known))
 }
 
 /// A Go file of a package that others import: named so, and described for them.
@@ -640,48 +577,6 @@ fn is_numbered(host: &str) -> bool {
         && host
             .chars()
             .all(|c| c.is_ascii_digit() || matches!(c, '.' | ':' | UNKNOWN))
-}
-
-/// A mode as a number, or as the names of its bits.
-fn mode_bits(mode: &Value) -> Option<i64> {
-    match &mode.kind {
-        Kind::Int(bits) => Some(*bits),
-        Kind::Api(name) => Some(match name.rsplit('.').next()? {
-            "S_ISUID" | "ModeSetuid" => 0o4000,
-            "S_ISGID" | "ModeSetgid" => 0o2000,
-            "S_IRWXU" => 0o700,
-            "S_IRWXG" => 0o070,
-            "S_IRWXO" => 0o007,
-            "S_IWOTH" => 0o002,
-            "S_IXUSR" | "S_IEXEC" => 0o100,
-            "S_IXGRP" => 0o010,
-            "S_IXOTH" => 0o001,
-            "ModePerm" => 0o777,
-            name if name.starts_with("S_I") || name.starts_with("Mode") => 0,
-            _ => return None,
-        }),
-        Kind::List(parts) => parts
-            .iter()
-            .try_fold(0, |bits, part| Some(bits | mode_bits(part)?)),
-        _ => None,
-    }
-}
-
-/// A place where anyone may put a file.
-pub(super) fn is_loose(path: &str) -> bool {
-    ["/tmp/", "/var/tmp/", "/dev/shm/"]
-        .iter()
-        .any(|place| path.starts_with(place))
-}
-
-/// A file of the system or the user, not the program's own.
-pub(super) fn is_foreign(place: &Place) -> bool {
-    let system = ["/etc", "/var", "/home"].iter().any(|directory| {
-        let below = place.path.strip_prefix(directory);
-        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    });
-    (system && !place.path.starts_with("/var/tmp/"))
-        || place.root == Root::Home && !place.path.starts_with("~/.cache/")
 }
 
 /// Actions that are worth hiding.

@@ -1,6 +1,6 @@
 //! Loops without an end of their own: whether they wait for anything, and whether they only grow.
 
-use super::ir::{Expr, ExprKind, Op, Stmt};
+use super::ir::{Expr, ExprKind, Op, Stmt, Target};
 
 /// Calls that wait: for time, for someone else, for the next piece of something.
 const WAITS: &[&str] = &[
@@ -96,11 +96,24 @@ pub(super) fn excess(body: &[Stmt]) -> Option<Excess> {
         Stmt::Expr(expr) if is_growth(expr) => Some(Excess::Grows),
         Stmt::Expr(expr) if starts(expr, makes) => Some(Excess::Multiplies),
         Stmt::Expr(expr) if shows(expr) => Some(Excess::Repeats),
+        // `text += text`, where that is an expression.
+        Stmt::Expr(Expr {
+            kind: ExprKind::Assign(target, value),
+            ..
+        }) if doubles(target, value) => Some(Excess::Grows),
         Stmt::Assign {
             value,
             op: Some(Op::Add | Op::Mul),
             ..
         } if is_plain(value) && !matches!(value.kind, ExprKind::Int(_)) => Some(Excess::Grows),
+        Stmt::Assign {
+            target: Target::Attr(..) | Target::Index(..),
+            value,
+            op: None,
+        } if is_made(value) => Some(Excess::Grows),
+        Stmt::Assign {
+            value, op: None, ..
+        } if appends(value) => Some(Excess::Grows),
         _ => None,
     };
     let idle = |statement: &Stmt| match statement {
@@ -115,7 +128,13 @@ pub(super) fn excess(body: &[Stmt]) -> Option<Excess> {
         } => matches!(value.kind, ExprKind::Int(_)),
         Stmt::Assign {
             value, op: None, ..
-        } => is_maker(value),
+        } => {
+            let opens = matches!(
+                called(value),
+                Some((_, "open" | "Create" | "createWriteStream"))
+            );
+            opens || is_maker(value) || matches!(value.kind, ExprKind::Attr(..) | ExprKind::Name(_))
+        }
         _ => false,
     };
     let all = body
@@ -211,6 +230,48 @@ fn is_growth(expr: &Expr) -> bool {
     };
     let keeps = matches!(&**name, "append" | "extend" | "push" | "write");
     keeps && !call.args.is_empty() && call.args.iter().all(|arg| is_plain(&arg.value))
+}
+
+/// `Node()`, `np.ones(…)`: something new, kept.
+fn is_made(expr: &Expr) -> bool {
+    match called(expr) {
+        Some((_, name)) => {
+            name.starts_with(|c: char| c.is_ascii_uppercase())
+                && matches!(&expr.kind, ExprKind::Call(call) if call.args.is_empty())
+                || matches!(name, "ones" | "zeros" | "bytearray" | "urandom" | "alloc")
+        }
+        None => false,
+    }
+}
+
+/// `a = a + a`, `a = a + "…"`
+fn doubles(target: &Target, value: &Expr) -> bool {
+    let Target::Name(name) = target else {
+        return false;
+    };
+    match &value.kind {
+        ExprKind::Sum(parts) => {
+            let own = matches!(parts.first().map(|part| &part.kind), Some(ExprKind::Name(first)) if first == name);
+            let number = matches!(parts.get(1).map(|part| &part.kind), Some(ExprKind::Int(_)));
+            own && !number && parts.iter().all(is_plain)
+        }
+        ExprKind::Binary(Op::Add, left, right) => {
+            let own = matches!(&left.kind, ExprKind::Name(first) if first == name);
+            own && is_plain(right) && !matches!(right.kind, ExprKind::Int(_))
+        }
+        _ => false,
+    }
+}
+
+/// Go's `append(list, make(…))`
+fn appends(expr: &Expr) -> bool {
+    let ExprKind::Call(call) = &expr.kind else {
+        return false;
+    };
+    let name = matches!(&call.callee.kind, ExprKind::Name(name) if &**name == "append");
+    let made =
+        |value: &Expr| is_plain(value) || matches!(called(value), Some((_, "make" | "Repeat")));
+    name && call.args.len() > 1 && call.args.iter().all(|arg| made(&arg.value))
 }
 
 /// Made of constants and names; no call but of what makes room.

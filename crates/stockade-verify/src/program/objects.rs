@@ -1,8 +1,10 @@
 //! Methods of objects: of paths, open files, archives, connections, and of what is not known.
 
 use super::api::{Dialect, Entry};
+use super::attack::guesses;
 use super::ir::Text;
-use super::judge::{Judge, is_foreign, is_loose};
+use super::judge::Judge;
+use super::places::{is_foreign, is_loose};
 use super::send::is_sending;
 use super::value::{Args, Kind, Taint, Value};
 use crate::files::{Deletion, Writing};
@@ -31,6 +33,7 @@ impl Judge<'_> {
                     if let Some(path) = base.as_text() {
                         let place = Place::new(path);
                         return if entry.action == "write-self" {
+                            self.overwrites(Some(base), &place, span);
                             self.write(&place, path, Writing::Replace, args.taint(), span);
                             result
                         } else {
@@ -47,6 +50,13 @@ impl Judge<'_> {
                 "input" if name != "Query" || args.positional.is_empty() => {
                     return Value::unknown(result.taint | Taint::INPUT | Taint::REQUEST);
                 }
+                "secrets" => {
+                    let reason = format!("`{name}` reads every secret there is");
+                    self.findings
+                        .weigh(self.brief, Rule::CredentialRead, span, reason);
+                    return Value::unknown(result.taint | Taint::SECRET);
+                }
+                "secret" => return Value::unknown(result.taint | Taint::SECRET),
                 "receive" => return Value::unknown(result.taint | Taint::SOCKET),
                 "unpack-self" => {
                     self.unpacks_all(base, args, span);
@@ -150,18 +160,57 @@ impl Judge<'_> {
     /// A library that is handed a database may well do so; a program is for it.
     fn empties(&mut self, base: &Value, reason: &str, span: Span) {
         let handed = base.taint.has(Taint::PARAM);
-        let certain = !handed && (self.function_depth == 0 || self.brief);
+        let certain = self.brief || !handed && self.function_depth == 0;
         self.findings
             .weigh(certain, Rule::DestroyData, span, reason);
     }
 
-    /// `containers.run(…, privileged=True)`
+    /// `containers.run(…, privileged=True)`, `createContainer({HostConfig: {Privileged: true}})`
     pub(super) fn privileges(&mut self, args: &Args, span: Span) {
-        let all = args.named("privileged").map(|value| &value.kind);
-        if matches!(all, Some(Kind::Bool(true))) {
-            let reason = "gives a container all rights";
-            self.findings
-                .weigh(self.brief, Rule::ContainerEscape, span, reason);
+        let mut given: Vec<(&str, &Value)> = args
+            .named
+            .iter()
+            .map(|(name, value)| (&**name, value))
+            .collect();
+        let mut objects: Vec<&Value> = args.positional.iter().collect();
+        // An object, and the one inside it.
+        for _ in 0..2 {
+            let inner: Vec<&(Value, Value)> = objects
+                .iter()
+                .filter_map(|value| match &value.kind {
+                    Kind::Dict(pairs) if pairs.len() <= 32 => Some(pairs.iter()),
+                    _ => None,
+                })
+                .flatten()
+                .collect();
+            given.extend(
+                inner
+                    .iter()
+                    .map(|(key, value)| (key.exact().unwrap_or_default(), value)),
+            );
+            objects = inner.iter().map(|(_, value)| value).collect();
+        }
+        for (name, value) in given {
+            let all = match name {
+                "privileged" | "Privileged" => matches!(value.kind, Kind::Bool(true)),
+                "pid_mode" | "PidMode" | "ipc_mode" => value.exact() == Some("host"),
+                "volumes" | "binds" | "Binds" => shares_host(value),
+                "cap_add" | "CapAdd" => value.as_list().is_some_and(|all| {
+                    all.iter().any(|one| {
+                        matches!(
+                            one.exact(),
+                            Some("SYS_ADMIN" | "ALL" | "SYS_PTRACE" | "SYS_MODULE")
+                        )
+                    })
+                }),
+                _ => false,
+            };
+            if all {
+                let reason = "gives a container the host or all rights";
+                let certain = self.brief || name == "volumes" || name == "Binds";
+                self.findings
+                    .weigh(certain, Rule::ContainerEscape, span, reason);
+            }
         }
     }
 
@@ -172,6 +221,50 @@ impl Judge<'_> {
         self.hands_file(name, args, span);
         self.system_function(name, span);
         self.looks_up(name, args, span);
+        self.maps_code(name, args, span);
+        self.takes_file(name, args, span);
+        if args.all().any(guesses) {
+            self.tries(name, args, span);
+        }
+        let external = |value: &Value| {
+            let named = value.as_api().or(value.as_text());
+            named.is_some_and(|name| name.contains("external"))
+        };
+        let on = args.positional.get(1).map(|value| &value.kind);
+        if name == "setFeature"
+            && args.first().is_some_and(external)
+            && matches!(on, Some(Kind::Bool(true) | Kind::Int(1)))
+        {
+            let reason = "lets a document name files to be read into it";
+            self.findings.add(Rule::CredentialRead, span, reason);
+        }
+        let first = args.first().and_then(Value::exact);
+        if name == "config_set" && matches!(first, Some("dir" | "dbfilename")) {
+            let reason = "has a database write its file somewhere else";
+            self.findings.add(Rule::FileWrite, span, reason);
+        }
+    }
+
+    /// A store of secrets given to whatever opens, reads or sends files.
+    pub(super) fn takes_file(&mut self, name: &str, args: &Args, span: Span) {
+        let lower = name.to_ascii_lowercase();
+        let verbs = [
+            "open", "read", "load", "parse", "connect", "database", "upload", "copy", "send", "put",
+        ];
+        if !verbs.iter().any(|verb| lower.starts_with(verb)) {
+            return;
+        }
+        for value in &args.positional {
+            let path = value.as_text().unwrap_or_default();
+            if path.contains('/') && path.len() < 512 && !path.contains(' ')
+                || path.starts_with("~/")
+            {
+                let place = Place::new(path);
+                if place.is(crate::paths::Kind::Credential) {
+                    self.read(&place, span, Value::UNKNOWN);
+                }
+            }
+        }
     }
 
     fn unknown_method(
@@ -210,11 +303,14 @@ impl Judge<'_> {
         match name {
             "write" | "writelines" | "Write" | "WriteString" | "end" | "add" => {
                 let taint = args.taint();
+                self.multiplies(taint, span);
                 self.encrypts(path, taint, span);
-                let source = args.first().and_then(Value::as_text).map(Place::new);
+                let given = args.first().and_then(Value::as_text).unwrap_or_default();
+                let source = Some(Place::new(given)).filter(|_| !given.is_empty());
                 if let Some(place) = source.filter(is_foreign) {
                     self.archived.insert(path.clone());
                     if is_archive(path) {
+                        self.peeks(given, span);
                         self.read(&place, span, Value::UNKNOWN);
                     }
                 }
@@ -239,6 +335,9 @@ impl Judge<'_> {
                 Value::unknown(Taint::FILE | own)
             }
             "extractall" => {
+                if args.named("pwd").is_some() {
+                    self.tries("extractall", args, span);
+                }
                 if let Some(target) = args.get(0, "path").and_then(Value::as_text) {
                     self.unpacks(target, span);
                 }
@@ -300,6 +399,22 @@ fn is_query(name: &str) -> bool {
             | "read_sql"
             | "read_sql_query"
     )
+}
+
+/// Whether what a container is given holds the host's root or the runtime's socket.
+fn shares_host(volumes: &Value) -> bool {
+    let host = |place: &str| {
+        let place = place.split(':').next().unwrap_or(place);
+        matches!(
+            place,
+            "/" | "/etc" | "/root" | "/proc" | "/var/run/docker.sock" | "/run/docker.sock"
+        )
+    };
+    match &volumes.kind {
+        Kind::Dict(pairs) => pairs.iter().any(|(key, _)| key.exact().is_some_and(host)),
+        Kind::List(items) => items.iter().any(|item| item.exact().is_some_and(host)),
+        _ => false,
+    }
 }
 
 fn is_archive(path: &str) -> bool {

@@ -27,6 +27,8 @@ const MARKS: &[&[u8]] = &[
     b"coinhive",
     b"\"__proto__\"",
     b"xmrig",
+    b".__globals__",
+    b"index-url",
 ];
 
 /// The pairs of characters that marks begin with, a bit for each.
@@ -126,6 +128,12 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
             "a template that climbs to the interpreter's internals",
         ));
     }
+    if has(".__globals__") && has("{") && has("}") {
+        return Some((
+            Rule::SandboxGadget,
+            "a format that climbs to the interpreter's internals",
+        ));
+    }
     if has("!!python/object/apply") || has("!!python/object/new") {
         return Some((
             Rule::Deserialize,
@@ -182,6 +190,12 @@ fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
     .any(|part| has(part))
     {
         return Some((Rule::NetworkHost, "the address of a pool of miners"));
+    }
+    if has("index-url") && has("trusted-host") {
+        return Some((
+            Rule::DownloadRun,
+            "a setting that has packages fetched from elsewhere",
+        ));
     }
     if has("\"__proto__\"") && lower.trim_start().starts_with('{') {
         return Some((

@@ -96,6 +96,7 @@ impl Judge<'_> {
         let Some(value) = arg else {
             return;
         };
+        self.preloads(args, span);
         let shell = args
             .named("shell")
             .is_some_and(|flag| matches!(flag.kind, Kind::Bool(true) | Kind::Int(1)));
@@ -164,7 +165,11 @@ impl Judge<'_> {
         let given_text = words
             .iter()
             .any(|word| matches!(word.exact(), Some("-c" | "-e")));
-        let shell = given_text && interpreter.is_some_and(stockade_shell::is_shell);
+        let windows = matches!(
+            interpreter,
+            Some("cmd" | "cmd.exe" | "powershell" | "powershell.exe")
+        ) && words.len() > 1;
+        let shell = windows || given_text && interpreter.is_some_and(stockade_shell::is_shell);
         let other = given_text
             && interpreter.is_some_and(|name| name.starts_with("python") || name == "node");
         let unknown = words.iter().any(|word| word.exact().is_none());

@@ -91,6 +91,38 @@ impl Judge<'_> {
         }
     }
 
+    /// `libc.mmap(0, n, 7, …)`: memory that can be written and run.
+    pub(super) fn maps_code(&mut self, name: &str, args: &Args, span: Span) {
+        let prot = match name {
+            "mmap" | "mprotect" | "pkey_mprotect" => args.positional.get(2),
+            _ => return,
+        };
+        let bits = prot.and_then(Value::as_int).unwrap_or(0);
+        if bits & 0b110 == 0b110 {
+            let reason = format!("`{name}` makes memory that can be run as code");
+            self.findings.add(Rule::ProcessTamper, span, reason);
+        }
+    }
+
+    /// A number called as a function: `cast(address, CFUNCTYPE(…))`, `CFUNCTYPE(…)(address)`.
+    pub(super) fn calls_address(&mut self, path: &str, args: &Args, span: Span) {
+        let function = |value: &Value| {
+            matches!(
+                value.kind,
+                Kind::Function(_) | Kind::Method(_) | Kind::Partial(_)
+            )
+        };
+        let prototype =
+            |value: &Value| value.as_api().is_some_and(|path| path.contains("FUNCTYPE"));
+        let cast = path.ends_with("cast");
+        if args.first().is_some_and(function) || cast && !args.all().any(prototype) {
+            return;
+        }
+        let reason = format!("`{path}` makes a function of an address");
+        self.findings
+            .weigh(self.brief, Rule::ProcessTamper, span, reason);
+    }
+
     /// `"x" * 10**10`
     pub(crate) fn repeats(&mut self, left: &Value, right: &Value, span: Span) {
         let (one, times) = match (&left.kind, &right.kind) {

@@ -53,6 +53,8 @@ impl Taint {
     pub(crate) const REQUEST: Self = Self(1 << 19);
     /// Ids of processes, all that there are.
     pub(crate) const PROCESSES: Self = Self(1 << 18);
+    /// The program's own source.
+    pub(crate) const OWN: Self = Self(1 << 20);
     /// One of many that a loop goes through.
     pub(crate) const TRIED: Self = Self(1 << 17);
 
@@ -302,7 +304,7 @@ impl Value {
         } else {
             &right
         };
-        let text: Text = format!("{left}{right}").into();
+        let text: Text = one_slash(format!("{left}{right}")).into();
         Self {
             kind: Kind::Text(text),
             taint,
@@ -326,6 +328,15 @@ impl Value {
             Kind::Method(inner) => self.taint | inner.0.taint,
             _ => self.taint,
         }
+    }
+}
+
+/// A path of Windows below the user's home, with one kind of slash.
+pub(crate) fn one_slash(path: String) -> String {
+    if path.starts_with("~/") && path.contains('\\') {
+        path.replace('\\', "/")
+    } else {
+        path
     }
 }
 

@@ -1,7 +1,8 @@
 //! Text and files that are run as code.
 
 use super::Deed;
-use crate::program::judge::{Judge, is_loose};
+use crate::program::judge::Judge;
+use crate::program::places::is_loose;
 use crate::program::run::option;
 use crate::program::value::Value;
 use crate::rule::Rule;

@@ -49,6 +49,13 @@ impl Judge<'_> {
                 }
                 result
             }
+            "digest" => {
+                if self.brief && args.taint().has(Taint::TRIED) {
+                    let reason = format!("`{path}` tries one word after the other");
+                    self.findings.add(Rule::SystemSurvey, span, reason);
+                }
+                result
+            }
             _ => return None,
         })
     }

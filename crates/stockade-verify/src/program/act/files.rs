@@ -4,7 +4,8 @@ use super::Deed;
 use crate::files::{Deletion, Writing};
 use crate::paths::{Place, UNKNOWN};
 use crate::program::api::{Dialect, Entry};
-use crate::program::judge::{Judge, argument, is_foreign};
+use crate::program::judge::{Judge, argument};
+use crate::program::places::{is_foreign, is_own};
 use crate::program::run::option;
 use crate::program::value::{Args, Kind, Taint, Value};
 use crate::result::Span;
@@ -14,7 +15,6 @@ impl Judge<'_> {
     pub(super) fn handles(&mut self, deed: &Deed<'_>) -> Option<Value> {
         let &Deed {
             entry,
-            path,
             args,
             arg,
             second,
@@ -30,6 +30,7 @@ impl Judge<'_> {
             }
             "write" => {
                 if let Some(place) = &place {
+                    self.overwrites(arg, place, span);
                     self.write(place, given, Writing::Replace, args.taint(), span);
                     return Some(Value::of(Kind::Handle(given.into())));
                 }
@@ -41,32 +42,10 @@ impl Judge<'_> {
                 }
                 result
             }
-            "read" => match &place {
-                Some(place) => {
-                    let read = self.read(place, span, result);
-                    if self.dialect == Dialect::Go && path == "os.Open" {
-                        Value::of(Kind::Handle(given.into())).with(read.taint)
-                    } else {
-                        Value::unknown(read.taint)
-                    }
-                }
-                None => Value::unknown(result.taint | Taint::FILE),
-            },
+            "read" => self.reads(deed),
             "list" => self.lists(deed),
             "move" | "copy" => {
-                if let Some(place) = &place {
-                    self.read(place, span, result.clone());
-                }
-                if let Some(place) = place.as_ref().filter(|_| entry.action == "move") {
-                    self.delete(place, Deletion::Tree, span);
-                }
-                if let Some(target) = second.and_then(Value::as_text) {
-                    let place = Place::new(target);
-                    self.write(&place, target, Writing::Replace, Taint::NONE, span);
-                    if self.downloaded.contains(given) {
-                        self.downloaded.insert(target.into());
-                    }
-                }
+                self.moves(deed);
                 result
             }
             "delete" | "delete-tree" | "js-remove" => {
@@ -81,6 +60,8 @@ impl Judge<'_> {
                 if let Some(source) = second.and_then(Value::as_text)
                     && is_foreign(&Place::new(source))
                 {
+                    self.peeks(source, span);
+                    self.read(&Place::new(source), span, Value::UNKNOWN);
                     let name = format!("{given}.zip");
                     self.archived.insert(given.into());
                     self.archived.insert(name.into());
@@ -106,6 +87,60 @@ impl Judge<'_> {
         })
     }
 
+    /// The content of a file.
+    fn reads(&mut self, deed: &Deed<'_>) -> Value {
+        let &Deed {
+            path, arg, span, ..
+        } = deed;
+        let given = deed.given();
+        let result = deed.result.clone();
+        let Some(place) = arg.and_then(Value::as_text).map(Place::new) else {
+            let own = arg.is_some_and(is_own);
+            let own = if own { Taint::OWN } else { Taint::NONE };
+            return Value::unknown(result.taint | Taint::FILE | own);
+        };
+        self.peeks(given, span);
+        let read = self.read(&place, span, result);
+        if self.dialect == Dialect::Go && path == "os.Open" {
+            Value::of(Kind::Handle(given.into())).with(read.taint)
+        } else {
+            Value::unknown(read.taint)
+        }
+    }
+
+    /// A file goes elsewhere, or another is made of it.
+    fn moves(&mut self, deed: &Deed<'_>) {
+        let &Deed {
+            entry,
+            path,
+            arg,
+            second,
+            span,
+            ..
+        } = deed;
+        let given = deed.given();
+        let place = arg.and_then(Value::as_text).map(Place::new);
+        let result = deed.result.clone();
+        if entry.action == "copy" && arg.is_some_and(is_own) {
+            let reason = format!("`{path}` makes a copy of the program itself");
+            self.findings
+                .weigh(self.brief, Rule::PersistenceStartup, span, reason);
+        }
+        if let Some(place) = &place {
+            self.read(place, span, result.clone());
+        }
+        if let Some(place) = place.as_ref().filter(|_| entry.action == "move") {
+            self.delete(place, Deletion::Tree, span);
+        }
+        if let Some(target) = second.and_then(Value::as_text) {
+            let place = Place::new(target);
+            self.write(&place, target, Writing::Replace, Taint::NONE, span);
+            if self.downloaded.contains(given) {
+                self.downloaded.insert(target.into());
+            }
+        }
+    }
+
     /// What a directory or a pattern holds.
     fn lists(&mut self, deed: &Deed<'_>) -> Value {
         let &Deed {
@@ -115,6 +150,7 @@ impl Judge<'_> {
         let place = arg.and_then(Value::as_text).map(Place::new);
         let result = deed.result.clone();
         if let Some(place) = &place {
+            self.peeks(given, span);
             self.read(place, span, result.clone());
             if place.path == "/proc" {
                 return result.with(Taint::PROCESSES);
@@ -124,7 +160,24 @@ impl Judge<'_> {
                 return Value::text(found).with(result.taint | Taint::WALKED);
             }
         }
-        result
+        result.with(Taint::WALKED)
+    }
+
+    /// The files that a walk found, each written over.
+    pub(in crate::program) fn overwrites(
+        &mut self,
+        file: Option<&Value>,
+        place: &Place,
+        span: Span,
+    ) {
+        let found = file.is_some_and(|file| {
+            let itself = file.as_text().is_some_and(|path| path.ends_with(UNKNOWN));
+            itself && file.taint.has(Taint::WALKED)
+        });
+        if found && self.is_theirs(place) {
+            let reason = "writes over every file that it finds";
+            self.findings.add(Rule::DestroyFiles, span, reason);
+        }
     }
 
     /// A file or a whole tree goes.
@@ -142,7 +195,8 @@ impl Judge<'_> {
             || entry.action == "js-remove" && option(args, "recursive") == Some(true);
         let walked = arg.is_some_and(|value| value.deep_taint().has(Taint::WALKED));
         match &place {
-            Some(place) if walked && self.is_theirs(place) => {
+            // What begins with a dot at home belongs to programs.
+            Some(place) if walked && self.is_theirs(place) && !place.path.starts_with("~/.") => {
                 let reason = "deletes every file that it finds";
                 self.findings.add(Rule::DestroyFiles, span, reason);
             }
@@ -170,7 +224,9 @@ impl Judge<'_> {
             .and_then(Value::as_text)
             .map(str::to_owned)
         else {
-            return Value::unknown(result.taint.without(Taint::UNBOUND) | Taint::FILE);
+            let own = argument(args, entry).is_some_and(is_own);
+            let own = if own { Taint::OWN } else { Taint::NONE };
+            return Value::unknown(result.taint.without(Taint::UNBOUND) | Taint::FILE | own);
         };
         let place = Place::new(&path);
         let mode = args.get(1, "mode").or_else(|| args.named("flags"));
@@ -187,6 +243,7 @@ impl Judge<'_> {
             _ => false,
         };
         if writes {
+            self.overwrites(argument(args, entry), &place, span);
             let how = if mode
                 .and_then(Value::as_text)
                 .is_some_and(|mode| mode.contains('a'))
@@ -200,6 +257,7 @@ impl Judge<'_> {
         let read = if writes {
             Taint::NONE
         } else {
+            self.peeks(&path, span);
             self.read(&place, span, result.clone()).taint
         };
         let telling = read.without(Taint::FILE | Taint::LOOSE | Taint::UNBOUND);

@@ -31,8 +31,9 @@ impl Judge<'_> {
                     .get(1, "Loader")
                     .and_then(Value::as_api)
                     .unwrap_or_default();
-                if !(loader.contains("Safe") || loader.contains("safe") || loader.contains("Base"))
-                {
+                let loader = loader.rsplit('.').next().unwrap_or_default();
+                let safe = loader.contains("Safe") || loader.starts_with("safe");
+                if !(safe || loader.contains("Base")) {
                     self.deserialize(path, entry, arg, span);
                 }
                 result

@@ -2,7 +2,7 @@
 
 use super::Deed;
 use crate::program::judge::Judge;
-use crate::program::value::{Args, Kind, Taint, Value};
+use crate::program::value::{Args, Kind, Value};
 use crate::result::Span;
 use crate::rule::Rule;
 
@@ -15,7 +15,6 @@ impl Judge<'_> {
             arg,
             second,
             span,
-            endless,
             ..
         } = deed;
         let result = deed.result.clone();
@@ -51,34 +50,16 @@ impl Judge<'_> {
                 );
                 result
             }
-            "kill" => {
-                let asks = second.and_then(Value::as_int) == Some(0);
-                let all = result.taint.has(Taint::PROCESSES) && !asks;
-                if all || matches!(arg.and_then(Value::as_int), Some(-1 | 1)) {
-                    self.findings
-                        .add(Rule::SystemStop, span, "stops every process it may");
-                }
-                result
-            }
-            "fork" => {
-                if endless {
-                    self.findings.add(Rule::ForkBomb, span, "forks without end");
-                }
-                result
-            }
-            "processes" => result.with(Taint::PROCESSES),
             "stop" => {
                 self.findings
                     .add(Rule::SystemStop, span, "stops the machine");
                 result
             }
-            "stop-all" => {
-                self.findings
-                    .add(Rule::SystemStop, span, "stops every process it may");
-                result
-            }
             "registry" => {
                 self.registers(path, args, span);
+                if !path.contains("Open") {
+                    self.unprotects(args, span);
+                }
                 result
             }
             "schedule" => {
@@ -117,6 +98,28 @@ impl Judge<'_> {
                 span,
                 "adds itself to what starts with the session",
             );
+        }
+    }
+
+    /// Entries that turn off what protects.
+    fn unprotects(&mut self, args: &Args, span: Span) {
+        let off = |value: &Value| {
+            value.as_text().is_some_and(|text| {
+                [
+                    "Windows Defender",
+                    "DisableAntiSpyware",
+                    "DisableRealtimeMonitoring",
+                    "DisableTaskMgr",
+                    "EnableLUA",
+                    "DisableRegistryTools",
+                ]
+                .iter()
+                .any(|part| text.contains(part))
+            })
+        };
+        if args.all().any(off) {
+            let reason = "changes what protects the machine";
+            self.findings.add(Rule::ProtectionOff, span, reason);
         }
     }
 

@@ -69,6 +69,10 @@ impl Judge<'_> {
                 }
                 result
             }
+            "address" => {
+                self.calls_address(path, args, span);
+                result
+            }
             "anonymous" => {
                 let reason = format!("`{path}` makes a file that no directory shows");
                 self.findings.add(Rule::ProcessTamper, span, reason);

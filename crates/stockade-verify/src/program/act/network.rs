@@ -29,6 +29,7 @@ impl Judge<'_> {
                 result
             }
             "fetch" | "send" | "fetch-or-send" | "request" | "exchange" => {
+                self.seen.talks.get_or_insert(span);
                 self.floods(path, args, endless && entry.action != "request", span);
                 self.tries(path, args, span);
                 self.fetch(path, entry, args, span, result)
@@ -59,6 +60,7 @@ impl Judge<'_> {
                 result.with(Taint::SOCKET)
             }
             "transmit" | "mail" => {
+                self.seen.talks.get_or_insert(span);
                 self.floods(path, args, endless && entry.action == "transmit", span);
                 if entry.action == "mail" && path.contains("mail") {
                     self.mails(path, args, span);

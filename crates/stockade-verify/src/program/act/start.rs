@@ -1,7 +1,8 @@
 //! Programs that are started, here and on other machines.
 
 use super::Deed;
-use crate::program::judge::{Judge, is_loose};
+use crate::program::judge::Judge;
+use crate::program::places::is_loose;
 use crate::program::run::option;
 use crate::program::value::{Kind, Taint, Value};
 use crate::rule::Rule;

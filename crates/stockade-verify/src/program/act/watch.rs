@@ -28,6 +28,7 @@ impl Judge<'_> {
                 result
             }
             "watch-weak" => {
+                self.seen.watches.get_or_insert(span);
                 // A page's script comes back to it by a timer.
                 let again = endless || self.brief && self.dialect == Dialect::JavaScript;
                 if again && path.contains("lip") {
