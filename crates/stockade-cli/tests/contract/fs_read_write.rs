@@ -401,5 +401,16 @@ for _ in range(20):
 open('f', 'w').write('x'); print(open('f').read())",
             )
             .works(stdout_is("x")),
+        allowed("F34", "random operations end inside as they do outside")
+            .only(Role::User, "root inside lacks the capabilities that root has outside")
+            .needs(Need::Tool("python3"))
+            .setup(concat!(
+                "cat > operations.py <<'EOF'\n",
+                include_str!("random_operations.py"),
+                "\nEOF\npython3 operations.py tree 1 8 1500 > expected; chmod -R u+rwx tree; rm -rf tree"
+            ))
+            .sh("python3 operations.py tree 1 8 1500 > found")
+            .works(host("test $(wc -l < expected) -gt 12000 && diff expected found"))
+            .works(host("chmod -R u+rwx tree && rm -rf tree")),
     ]
 }

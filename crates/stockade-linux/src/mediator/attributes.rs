@@ -145,6 +145,9 @@ impl Mediator<'_> {
         caller: &Caller,
         object: &Object,
     ) -> Result<(), Errno> {
+        if object.kind().is_dir() {
+            self.directories.forget();
+        }
         // A device may be the host's own node, whoever is let write to it.
         if matches!(
             object.kind(),

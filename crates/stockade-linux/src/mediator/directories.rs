@@ -123,6 +123,11 @@ impl Directories {
         Some(Rc::clone(&self.known[0].directory))
     }
 
+    /// Who may search a directory may be about to change: what lies behind it is looked up anew.
+    pub(super) fn forget(&mut self) {
+        self.known.clear();
+    }
+
     /// Keeps where a way leads that no link is on.
     pub(super) fn keep(&mut self, start: Start, way: &[u8], directory: &Rc<Directory>) {
         if way.split(|byte| *byte == b'/').any(|part| part == b"..") {

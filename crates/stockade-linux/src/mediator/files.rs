@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use stockade_rules::Kind;
 
@@ -22,6 +22,12 @@ const TERMINAL_DEVICE: u64 = 5 << 8;
 /// `/dev/null`, the same for everybody.
 const NULL_DEVICE: u64 = (1 << 8) | 3;
 
+/// `O_LARGEFILE` as the kernel has it; that of glibc is 0.
+#[cfg(target_arch = "x86_64")]
+const LARGE_FILE: i32 = 0o100_000;
+#[cfg(not(target_arch = "x86_64"))]
+const LARGE_FILE: i32 = 0o400_000;
+
 impl Mediator<'_> {
     pub(super) fn open(
         &mut self,
@@ -31,7 +37,7 @@ impl Mediator<'_> {
         flags: u64,
         mode: u64,
     ) -> Result<Answer, Errno> {
-        let flags = OFlags::from_bits_retain(low_word(flags).cast_unsigned());
+        let flags = open_flags(flags)?;
         // No set-id program is made, whoever may run it later.
         let mode = Mode::from_bits_truncate(low_word(mode).cast_unsigned() & !SET_ID);
         let inherit = if flags.contains(OFlags::CLOEXEC) {
@@ -47,6 +53,10 @@ impl Mediator<'_> {
             Last::Follow
         };
         let place = self.place(caller, directory, &text);
+        if matches!(place, Ok(Place::Whole { .. })) && flags.contains(OFlags::CREATE) {
+            let name = self.name(caller, directory, &text)?;
+            return Err(name.cannot_be_a_file(exclusive));
+        }
         if let Ok(Place::Name(name)) = &place {
             if flags.contains(OFlags::CREATE) {
                 match self.create_at_once(caller, name, flags, mode) {
@@ -65,6 +75,9 @@ impl Mediator<'_> {
         };
         match landing {
             Landing::Object(_) if exclusive => Err(Errno::EXIST),
+            Landing::Object(object) if flags.contains(OFlags::CREATE) && object.kind().is_dir() => {
+                Err(Errno::ISDIR)
+            }
             Landing::Object(object) => {
                 let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
                 if let Some(fd) = self.inherited(caller, &object, flags)? {
@@ -125,8 +138,7 @@ impl Mediator<'_> {
         if !is_plain {
             return Ok(None);
         }
-        let flags = flags & !OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let fd = rustix::fs::openat(&name.directory, &name.last, flags, Mode::empty())?;
+        let fd = open_name(name, flags & !OFlags::CREATE, Mode::empty())?;
         Ok(Some((fd, Mode::from_raw_mode(stat.st_mode))))
     }
 
@@ -260,6 +272,7 @@ impl Mediator<'_> {
     ) -> Result<Option<OwnedFd>, Errno> {
         let flags = flags & !(OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW);
         match object.kind() {
+            FileType::Symlink if flags.contains(OFlags::DIRECTORY) => return Err(Errno::NOTDIR),
             FileType::Symlink => return Err(Errno::LOOP),
             FileType::CharacterDevice if object.stat.st_rdev == TERMINAL_DEVICE => {
                 let terminal = caller.terminal(self.proc.as_fd())?;
@@ -271,6 +284,9 @@ impl Mediator<'_> {
                 return self.open_blocking(caller, object, flags, inherit);
             }
             _ => {}
+        }
+        if flags.contains(OFlags::TMPFILE) {
+            return self.with_umask_of(caller, |_| open_object(object, flags, mode).map(Some));
         }
         open_object(object, flags, mode).map(Some)
     }
@@ -318,10 +334,7 @@ impl Mediator<'_> {
         flags: OFlags,
         mode: Mode,
     ) -> Result<OwnedFd, Errno> {
-        let fd = self.with_umask_of(caller, |_| {
-            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
-            rustix::fs::openat(&name.directory, &name.last, flags, mode)
-        })?;
+        let fd = self.with_umask_of(caller, |_| open_name(name, flags, mode))?;
         self.note_made(&name.path, fd.as_fd())?;
         Ok(fd)
     }
@@ -358,6 +371,43 @@ fn descriptor(fd: OwnedFd, inherit: Inherit, flags: OFlags, mode: Mode) -> Answe
     } else {
         Answer::Descriptor(fd, inherit)
     }
+}
+
+/// Opens what has this name, and no link. Not by `O_NOFOLLOW`, which the caller would find among
+/// the flags of its descriptor.
+fn open_name(name: &Name, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    // NOCTTY: a terminal opened here must not become the mediator's.
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    rustix::fs::openat2(&name.directory, &name.last, flags, mode, resolve)
+}
+
+/// The flags that the kernel knows of those in a register, which ignores all others; an error where
+/// they don't go together. That comes before any path is looked at (open(2)).
+fn open_flags(flags: u64) -> Result<OFlags, Errno> {
+    const KNOWN: i32 = libc::O_ACCMODE
+        | libc::O_CREAT
+        | libc::O_EXCL
+        | libc::O_NOCTTY
+        | libc::O_TRUNC
+        | libc::O_APPEND
+        | libc::O_NONBLOCK
+        | libc::O_SYNC
+        | libc::O_ASYNC
+        | libc::O_DIRECT
+        | LARGE_FILE
+        | libc::O_NOFOLLOW
+        | libc::O_NOATIME
+        | libc::O_CLOEXEC
+        | libc::O_PATH
+        | libc::O_TMPFILE;
+    let flags = OFlags::from_bits_retain((low_word(flags) & KNOWN).cast_unsigned());
+    let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+    let nameless = flags.contains(OFlags::TMPFILE);
+    if flags.contains(OFlags::CREATE | OFlags::DIRECTORY) || nameless && !writes {
+        return Err(Errno::INVAL);
+    }
+    Ok(flags)
 }
 
 /// Opens the very object that was judged.

@@ -66,7 +66,7 @@ impl Mediator<'_> {
         };
         let mode = Mode::from_bits_truncate(mode);
         self.with_umask_of(caller, |_| {
-            rustix::fs::mknodat(&name.directory, &name.last, kind, mode, device)
+            rustix::fs::mknodat(&name.directory, name.written(), kind, mode, device)
         })?;
         Ok(Answer::Value(0))
     }
@@ -80,11 +80,8 @@ impl Mediator<'_> {
     ) -> Result<Answer, Errno> {
         let name = self.judged_name(caller, directory, path, Operation::Remove)?;
         let flags = AtFlags::from_bits_retain(low_word(flags).cast_unsigned());
-        if name.slash && !flags.contains(AtFlags::REMOVEDIR) {
-            return Err(Errno::NOTDIR);
-        }
         self.refuse_redirect_at(caller, Operation::Remove, &name)?;
-        rustix::fs::unlinkat(&name.directory, &name.last, flags)?;
+        rustix::fs::unlinkat(&name.directory, name.written(), flags)?;
         Ok(Answer::Value(0))
     }
 
@@ -98,7 +95,7 @@ impl Mediator<'_> {
         let target = caller.text(target)?;
         let name = self.judged_name(caller, directory, path, Operation::MakeLink)?;
         self.refuse_redirection(caller, &name)?;
-        rustix::fs::symlinkat(&target, &name.directory, &name.last)?;
+        rustix::fs::symlinkat(&target, &name.directory, name.written())?;
         Ok(Answer::Value(0))
     }
 
@@ -140,7 +137,7 @@ impl Mediator<'_> {
             &self.own_descriptors,
             number,
             &name.directory,
-            &name.last,
+            name.written(),
             AtFlags::SYMLINK_FOLLOW,
         )?;
         self.note_named(&name.path, &object.stat);
@@ -160,6 +157,13 @@ impl Mediator<'_> {
         }
         let from = self.name(caller, from_directory, &caller.text(from_path)?)?;
         let to = self.name(caller, to_directory, &caller.text(to_path)?)?;
+        if from.is_dots() {
+            return Err(Errno::BUSY);
+        }
+        if to.is_dots() {
+            let is_there = flags.contains(RenameFlags::NOREPLACE);
+            return Err(if is_there { Errno::EXIST } else { Errno::BUSY });
+        }
         self.judge(caller, Operation::Rename, Kind::Write, &from.path)?;
         if let Some(answer) = self.place_git_config(caller, &from, &to, flags)? {
             return Ok(answer);
@@ -172,7 +176,13 @@ impl Mediator<'_> {
             self.refuse_unsafe_move(caller, &to, &from)?;
         }
         let moved = rustix::fs::statat(&from.directory, &from.last, AtFlags::SYMLINK_NOFOLLOW)?;
-        rustix::fs::renameat_with(&from.directory, &from.last, &to.directory, &to.last, flags)?;
+        rustix::fs::renameat_with(
+            &from.directory,
+            from.written(),
+            &to.directory,
+            to.written(),
+            flags,
+        )?;
         self.note_named(&to.path, &moved);
         Ok(Answer::Value(0))
     }

@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
-use rustix::process::{Pid, getpid, test_kill_process};
+use rustix::process::{Pid, fchdir, getpid, test_kill_process};
 use stockade_rules::AbsPath;
 
 use super::Mediator;
@@ -71,6 +71,30 @@ pub(super) enum Last {
 const MAX_LINKS: usize = 40;
 const PROC_ROOT_INODE: u64 = 1;
 
+impl Name {
+    /// As the caller wrote it. For calls that never follow a link in the last place: with the slash
+    /// the kernel knows what they may do and what not.
+    pub(super) fn written(&self) -> Cow<'_, CStr> {
+        let with_slash = || CString::new([self.last.as_bytes(), b"/"].concat()).ok();
+        let written = self.slash.then(with_slash).flatten();
+        written.map_or(Cow::Borrowed(&self.last), Cow::Owned)
+    }
+
+    /// Whether the path ended in `.` or `..`, or was the root.
+    pub(super) fn is_dots(&self) -> bool {
+        matches!(self.last.as_bytes(), b"." | b"..")
+    }
+
+    /// Why no file is made under a name that ends in a slash or in dots: the latter is there.
+    pub(super) fn cannot_be_a_file(&self, exclusive: bool) -> Errno {
+        if exclusive && self.is_dots() {
+            Errno::EXIST
+        } else {
+            Errno::ISDIR
+        }
+    }
+}
+
 impl Object {
     /// A path by which the mediator can act on this very object.
     pub(super) fn own_path(&self) -> String {
@@ -96,14 +120,19 @@ impl Mediator<'_> {
         let trimmed = trim_slashes(bytes);
         let Some((way, last)) = split_last(trimmed) else {
             // `/`, `x/.`, `..`: a directory that exists; whatever is asked of its name, the
-            // kernel has the right error for `.`.
+            // kernel has the right error for the dots.
             let start = self.start(caller, fd, bytes)?;
             let (directory, _) = self.directory(caller, start, trimmed)?;
             let directory = Directory::new(directory, self.own_descriptors.as_fd())?;
+            let dots = if trimmed.ends_with(b"..") {
+                c".."
+            } else {
+                c"."
+            };
             return Ok(Name {
                 path: directory.path.clone(),
                 directory: Rc::new(directory),
-                last: c".".to_owned(),
+                last: dots.to_owned(),
                 slash,
             });
         };
@@ -182,6 +211,8 @@ impl Mediator<'_> {
             _ => Start::At(Identity::of(&start, c"")?),
         };
         let (directory, links) = self.directory(caller, start, way)?;
+        // One that may not be searched could be opened nevertheless (O_PATH).
+        fchdir(&directory)?;
         let directory = Rc::new(Directory::new(directory, own)?);
         self.refuse_hidden(&directory.path)?;
         if links == Links::None {
@@ -222,7 +253,8 @@ impl Mediator<'_> {
     ) -> Result<Landing, Errno> {
         let mut at = start;
         let mut links = 0;
-        let mut slash = path.ends_with(b"/");
+        let mut dot = ends_in_dot(path);
+        let mut slash = dot || path.ends_with(b"/");
         let mut left: VecDeque<Vec<u8>> = split(path);
         while let Some(name) = left.pop_front() {
             if name == b".." {
@@ -233,7 +265,7 @@ impl Mediator<'_> {
             let is_last = left.is_empty();
             let next = match open_name(at.as_fd(), &name) {
                 Ok(next) => next,
-                Err(Errno::NOENT) if is_last => {
+                Err(Errno::NOENT) if is_last && !dot => {
                     let directory = Directory::new(at, self.own_descriptors.as_fd())?;
                     self.refuse_hidden(&directory.path)?;
                     let name = named(Rc::new(directory), name.as_bytes(), slash)?;
@@ -261,7 +293,8 @@ impl Mediator<'_> {
                     if target.starts_with(b"/") {
                         at = open_root()?;
                     }
-                    slash |= is_last && target.ends_with(b"/");
+                    dot |= is_last && ends_in_dot(&target);
+                    slash |= dot || is_last && target.ends_with(b"/");
                     for part in split(&target).into_iter().rev() {
                         left.push_front(part);
                     }
@@ -281,6 +314,9 @@ impl Mediator<'_> {
         }
         if slash && !FileType::from_raw_mode(rustix::fs::fstat(&at)?.st_mode).is_dir() {
             return Err(Errno::NOTDIR);
+        }
+        if dot {
+            fchdir(&at)?;
         }
         self.object(at).map(Landing::Object)
     }
@@ -466,6 +502,11 @@ fn split(path: &[u8]) -> VecDeque<Vec<u8>> {
         .filter(|part| !part.is_empty() && *part != b".")
         .map(<[u8]>::to_vec)
         .collect()
+}
+
+/// Whether a path ends in `.`: what comes before must be a directory that may be searched.
+fn ends_in_dot(path: &[u8]) -> bool {
+    path == b"." || path.ends_with(b"/.")
 }
 
 fn trim_slashes(path: &[u8]) -> &[u8] {
