@@ -243,7 +243,7 @@ fn streams() -> Vec<Case> {
         allowed("L09", "one GiB through a pipe")
             .launcher("head -c 1G /dev/zero | @RUN@ sh -c 'echo @MARK@ >&2; exec cat' | wc -c")
             .works(stdout_is("1073741824"))
-            .bound(Duration::from_secs(300)),
+            .bound(Duration::from_secs(600)),
         allowed("L09b", "every byte as it was")
             .needs(Need::Tool("openssl"))
             .launcher(

@@ -64,7 +64,7 @@ print('allocated', len(block) >> 20)
             )
             .leak(prints("allocated 1024"))
             .boxed(not(stockade_test::exits(0)))
-            .bound(Duration::from_secs(40)),
+            .bound(Duration::from_secs(300)),
         attack("R02b", "more memory than allowed, spread over children")
             .only(
                 Role::Root,

@@ -82,7 +82,7 @@ s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n'); print(s.recv(12).decode())",
                 "printf '%s\\n' 'public class Get { public static void main(String[] a) throws Exception {' \
                  'System.out.print(new String(new java.net.URL(a[0]).openStream().readAllBytes())); } }' > Get.java",
             )
-            .bound(Duration::from_secs(60))
+            .bound(Duration::from_secs(300))
             .cleanup("rmdir /tmp/hsperfdata_* 2> /dev/null || true")
             .sh("java Get.java http://a.test:@HTTP@/ 2>/dev/null")
             .boxed(stdout_is("hello GET 0")),

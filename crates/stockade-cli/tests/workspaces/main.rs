@@ -48,6 +48,7 @@ const BESIDE: &[(&str, &str)] = &[
         "M01b",
         "the store lies in the home, which is therefore refused",
     ),
+    ("N07b", CHANGES),
     (
         "S11",
         "the store, which is made in the home, would be taken for a change",

@@ -201,7 +201,8 @@ fn cpu_time() {
     assert_eq!(over.report.ending, Ending::CpuLimit);
     assert_eq!(over.status_code(), 137);
     let killed = run("(while :; do :; done); kill -KILL $$");
-    assert!(killed.report.usage.cpu_micros > 900_000, "{killed:?}");
+    // The limit is kept by ticks, the usage is what the scheduler measured: a busy machine parts them.
+    assert!(killed.report.usage.cpu_micros > 500_000, "{killed:?}");
     assert_eq!(killed.report.ending, Ending::Signalled(9));
     assert_eq!(run("kill -KILL $$").report.ending, Ending::Signalled(9));
     let told = run("(while :; do :; done); exit $?");
