@@ -82,22 +82,30 @@ impl Judge<'_> {
         let put = given.clone().skip_while(|text| *text != "put");
         let put: Vec<&str> = put.collect();
         let put = put.join(" ");
+        let mut there: Option<crate::paths::Place> = None;
         for line in given
             .chain([typed, put.as_str()])
             .flat_map(|text| text.split(['\n', ';']))
         {
             let mut words = line.split_whitespace();
+            let line = line.trim_start();
+            if let Some(directory) = line.strip_prefix("lcd ") {
+                there = Some(self.place(directory.trim()));
+            }
             let sends = match words.next() {
                 Some("put" | "mput" | "reput" | "send" | "append") => true,
                 Some("mirror") => line.contains(" -R") || line.contains(" --reverse"),
                 _ => false,
             };
+            let theirs = there.as_ref();
+            let theirs = theirs.is_some_and(|place| is_others(place) || is_telling(place));
             let found = words.filter(|_| sends).find(|file| {
                 let place = self.place(file);
                 let held = self.flow.file(&self.key(&Word::default(), file));
                 is_telling(&place)
                     || is_others(&place) && file.starts_with(['/', '~', '$'])
                     || held.is_some()
+                    || theirs
                     || bare && !file.starts_with('-')
             });
             if let Some(file) = found {
@@ -158,7 +166,12 @@ impl Judge<'_> {
 
     /// A container that is given what was gathered, and a program that sends it.
     pub(super) fn through_container(&mut self, id: CommandId, name: &str, command: &Command) {
-        let sends = |word: &Word| Group::Streams.has(&word.text) || Group::Fetchers.has(&word.text);
+        let sends = |word: &Word| {
+            // The program, or an image named for it.
+            let name = word.text.rsplit('/').next().unwrap_or_default();
+            let name = name.split(':').next().unwrap_or_default();
+            Group::Streams.has(name) || Group::Fetchers.has(name)
+        };
         if !command.args().iter().any(sends) {
             return;
         }

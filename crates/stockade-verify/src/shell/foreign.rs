@@ -82,6 +82,7 @@ const SOCKETS: &[&str] = &[
     "connect(",
     "net.dial",
     "java.net",
+    "/dev/tcp/",
 ];
 const RUNS: &[&str] = &[
     "exec",
@@ -95,6 +96,10 @@ const RUNS: &[&str] = &[
     "processbuilder",
     "runtime.getruntime",
     "process.start",
+    "process.new",
+    "command::new",
+    "callcommand",
+    "shellexecute",
 ];
 const EVALUATES: &[&str] = &["eval", "assert(", "create_function", "load("];
 const DECODES: &[&str] = &[

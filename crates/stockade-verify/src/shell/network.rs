@@ -146,6 +146,10 @@ impl Judge<'_> {
         if self.piped_shell(id, name, command) {
             return;
         }
+        if self.catches_shell(id, command) {
+            let reason = format!("`{name}` waits for a shell from elsewhere");
+            return self.add(Rule::ReverseShell, command.span, reason);
+        }
         if name == "socat" {
             self.socat_files(command);
         }
@@ -176,6 +180,26 @@ impl Judge<'_> {
         if !scans {
             self.warn(rule, command.span, format!("`{name}` opens a connection"));
         }
+    }
+
+    /// `rlwrap nc …`, `nc -lvnp 4444`, `` socat file:`tty` ``: the other end of a reverse shell.
+    fn catches_shell(&self, id: CommandId, command: &Command) -> bool {
+        let args = command.args();
+        let edited = self
+            .script
+            .ancestors(id)
+            .any(|by| by.name() == Some("rlwrap"));
+        let cluster = |word: &stockade_shell::Word| {
+            let text = word.text.strip_prefix('-').unwrap_or_default();
+            ['l', 'v', 'p'].iter().all(|letter| text.contains(*letter))
+        };
+        let terminal = |word: &stockade_shell::Word| {
+            let text = word.text.to_ascii_lowercase();
+            text.starts_with("file:") && text.contains("raw")
+        };
+        let quiet = command.redirects.is_empty() && command.stage == 0;
+        let piped = self.script.pipelines[command.pipeline].stages > 1;
+        edited || quiet && !piped && args.iter().any(cluster) || args.iter().any(terminal)
     }
 
     /// `socat … open:/path,creat`.

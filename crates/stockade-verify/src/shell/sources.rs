@@ -79,6 +79,9 @@ impl Judge<'_> {
             let dump = operands(args).any(|word| is_dump(&word.text));
             return self.names_theirs(args).or(when(Matter::Dump, dump));
         }
+        if listed::has_rule(name, args, Rule::CredentialRead) {
+            return Some(Matter::Theirs);
+        }
         let reads = args.iter().any(|word| reads_environment(&word.text));
         when(Matter::Theirs, reads && Group::Interpreters.has(stem(name)))
     }

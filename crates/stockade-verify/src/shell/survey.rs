@@ -44,6 +44,7 @@ impl Judge<'_> {
         self.asks_for_guards(name, command);
         self.sweeps(id, name, command);
         self.searches_recording(id, name, command);
+        self.asks_for_rights(id, name, command);
     }
 
     /// `ps aux | grep falcon-sensor`: what would notice.
@@ -143,6 +144,26 @@ impl Judge<'_> {
                 let reason = "tries one address or port after the other";
                 return self.add(Rule::SystemSurvey, span, reason);
             }
+        }
+    }
+
+    /// `ls -alR /etc | awk '$1 ~ /^.....w/'`: what anyone may write.
+    fn asks_for_rights(&mut self, id: CommandId, name: &str, command: &Command) {
+        let asks = |word: &Word| {
+            let mode = word.text.split('^').nth(1).unwrap_or_default();
+            let mode = mode.split(['/', ' ', '\'']).next().unwrap_or_default();
+            mode.starts_with("..") && mode.ends_with(['w', 's', 't'])
+        };
+        if !matches!(name, "awk" | "gawk" | "grep" | "egrep") || !command.args().iter().any(asks) {
+            return;
+        }
+        let lists = self.script.upstream(id).into_iter().any(|other| {
+            let other = &self.script.commands[other];
+            other.name() == Some("ls") && has(other.args(), "R", &["recursive"])
+        });
+        if lists {
+            let reason = "searches for places with special rights";
+            self.add(Rule::SystemSurvey, command.span, reason);
         }
     }
 
