@@ -4,7 +4,7 @@
 use stockade_shell::{Command, CommandId, RedirectOp, Stdin, Word};
 
 use super::gather::{Matter, is_others, is_telling, stem};
-use super::programs::Group;
+use super::programs::{Group, Membership};
 use super::{Judge, operands, value_of};
 use crate::hosts;
 use crate::rule::Rule;
@@ -184,13 +184,17 @@ impl Judge<'_> {
 
     /// Any program that is given an address and what was gathered.
     pub(super) fn any_door(&mut self, id: CommandId, name: &str, command: &Command) {
+        if !self.is_brief() {
+            return;
+        }
+        let member = Membership::of(name);
         let database = matches!(name, "mysql" | "psql" | "redis-cli" | "mongosh" | "mongo");
-        let quiet = Group::NotReaders.has(name) && !database
-            || Group::Showers.has(name)
-            || Group::NameAShell.has(name)
-            || Group::PassesOn.has(name)
-            || Group::Archivers.has(name)
-            || Group::Tells.has(name)
+        let quiet = member.in_group(Group::NotReaders) && !database
+            || member.in_group(Group::Showers)
+            || member.in_group(Group::NameAShell)
+            || member.in_group(Group::PassesOn)
+            || member.in_group(Group::Archivers)
+            || member.in_group(Group::Tells)
             || stockade_shell::is_shell(name)
             || self.functions.contains(name);
         let code = Group::Interpreters.has(stem(name));
@@ -201,7 +205,7 @@ impl Judge<'_> {
             let far = |host: &str| host.contains('.') && !hosts::is_local(host);
             command.args().iter().any(is_address) || host.is_some_and(far)
         };
-        if quiet && !code || !self.is_brief() || !talks {
+        if quiet && !code || !talks {
             return;
         }
         let found = self

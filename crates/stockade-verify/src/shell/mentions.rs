@@ -91,9 +91,7 @@ impl Judge<'_> {
 impl Judge<'_> {
     /// A well-known path put together from pieces: `${HOME:0:1}etc${HOME:0:1}passwd`.
     fn spelled(&mut self, text: &str, command: &Command) {
-        let place = self.place(text);
-        let known = |kind: &Kind| matches!(kind, Kind::Account | Kind::Base | Kind::Credential);
-        if !text.starts_with('/') || !place.kinds().iter().any(known) {
+        if !text.starts_with('/') {
             return;
         }
         let word = command.args().iter().find(|word| word.text == text);
@@ -104,6 +102,8 @@ impl Judge<'_> {
             let turned = ["rev", "tr ", "xxd", "base64", "printf", "echo -e"];
             cut || computed && turned.iter().any(|how| written.contains(how))
         });
+        let known = |kind: &Kind| matches!(kind, Kind::Account | Kind::Base | Kind::Credential);
+        let pieces = pieces && self.place(text).kinds().iter().any(known);
         if pieces {
             let reason = format!("spells {text} in pieces");
             self.add(Rule::ObfuscatedCommand, command.span, reason);

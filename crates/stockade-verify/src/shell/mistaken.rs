@@ -3,6 +3,7 @@
 
 use stockade_shell::{Command, Word};
 
+use super::programs::Group;
 use super::{Judge, judge_foreign};
 use crate::analysis::Nested;
 use crate::language::Language;
@@ -103,9 +104,11 @@ impl Judge<'_> {
     /// A program in a language of its own, written by the script and given to something that runs
     /// it.
     pub(super) fn runs_written(&mut self, name: &str, command: &Command) {
-        let shown = super::programs::Group::Showers.has(name)
-            || super::programs::Group::NotReaders.has(name) && name != "node";
-        if shown || self.script.files.is_empty() || !self.is_brief() {
+        if self.script.files.is_empty() || !self.is_brief() {
+            return;
+        }
+        let shows = Group::Showers.has(name) || Group::NotReaders.has(name);
+        if shows && name != "node" {
             return;
         }
         let given = |path: &str| {

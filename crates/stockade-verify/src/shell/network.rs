@@ -4,7 +4,7 @@ use stockade_shell::{Command, CommandId, Hole, HoleKind, RedirectOp, is_shell};
 
 use super::download::interprets_stdin;
 use super::gather::Matter;
-use super::programs::Group;
+use super::programs::{Group, Membership};
 use super::staging::is_temporary;
 use super::{Judge, has, operands, value_of};
 use crate::files::Writing;
@@ -16,6 +16,7 @@ use crate::rule::Rule;
 impl Judge<'_> {
     pub(super) fn network_command(&mut self, id: CommandId, name: &str, command: &Command) {
         let args = command.args();
+        let member = Membership::of(name);
         match name {
             "nc" | "ncat" | "netcat" | "nc.traditional" | "nc.openbsd" | "socat" | "telnet"
             | "cryptcat" | "pwncat" => self.netcat(id, name, command),
@@ -27,7 +28,7 @@ impl Judge<'_> {
                 }
             }
             "logger" if has(args, "n", &["server"]) => self.gives_away(id, name, command),
-            _ if Group::Fetchers.has(name) => self.fetch(id, name, command),
+            _ if member.in_group(Group::Fetchers) => self.fetch(id, name, command),
             "ssh" | "scp" | "sftp" | "rsync" | "sshfs" | "mosh" | "restic" | "lftp"
             | "smbclient" | "ab" | "borg" | "duplicity" | "cadaver" | "ncftpput" | "rclone" => {
                 if name == "rclone" {
@@ -35,13 +36,13 @@ impl Judge<'_> {
                 }
                 self.transfer(id, name, command);
             }
-            _ if Group::Clouds.has(name) => {
+            _ if member.in_group(Group::Clouds) => {
                 self.bucket(id, name, command);
                 self.tells_others(id, name, command);
             }
             "docker" | "podman" | "nerdctl" => self.through_container(id, name, command),
             "getent" if !args.first().is_some_and(|word| word.text.contains("hosts")) => {}
-            _ if Group::Askers.has(name) => self.lookup(id, name, command),
+            _ if member.in_group(Group::Askers) => self.lookup(id, name, command),
             "gh" | "glab"
                 if args
                     .first()
@@ -50,10 +51,10 @@ impl Judge<'_> {
                 self.gives_away(id, name, command);
             }
             "gh" | "glab" => self.tells_others(id, name, command),
-            _ if Group::Mailers.has(name) || Group::Senders.has(name) => {
+            _ if member.in_group(Group::Mailers) || member.in_group(Group::Senders) => {
                 self.gives_away(id, name, command);
             }
-            _ if Group::Streams.has(name) => self.sends_file(id, name, command),
+            _ if member.in_group(Group::Streams) => self.sends_file(id, name, command),
             _ => self.any_door(id, name, command),
         }
         let module = |pair: &[stockade_shell::Word]| {
