@@ -48,6 +48,9 @@ impl Judge<'_> {
             let file = word.text.rsplit('=').next().unwrap_or_default();
             let place = self.place(file);
             let remote = file.contains(':') && !file.starts_with(['/', '~', '.', '$']);
+            if hosts::is_url(file) {
+                continue;
+            }
             if remote {
                 break;
             }

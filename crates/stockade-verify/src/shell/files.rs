@@ -403,6 +403,7 @@ impl Judge<'_> {
         if is_temporary(target) && self.is_brief() {
             self.made_executable.insert(target.to_owned());
         }
+        self.copies_to_share(command, target, &sources);
         self.copies_program(name, command, &sources);
         for word in &sources {
             let place = self.place(&word.text);

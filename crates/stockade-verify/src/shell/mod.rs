@@ -18,6 +18,7 @@ mod network;
 mod obfuscation;
 mod programs;
 mod search;
+mod shares;
 mod sources;
 mod spawn;
 mod staging;
@@ -78,6 +79,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         made_executable: HashSet::new(),
         encrypted: HashSet::new(),
         flow: Flow::default(),
+        shares: Vec::new(),
         functions: script
             .functions
             .iter()
@@ -124,6 +126,8 @@ pub(crate) struct Judge<'a> {
     encrypted: HashSet<String>,
     /// What files and variables hold of what was gathered.
     flow: Flow,
+    /// Where shares of other machines are mounted.
+    shares: Vec<String>,
     /// Names of the script's own functions.
     functions: HashSet<&'a str>,
 }
@@ -183,6 +187,8 @@ impl Judge<'_> {
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
+        self.mounts_share(name, command);
+        self.publishes_container(name, command);
         self.renamed(name, command);
         self.described(id, name, command);
         self.records_aside(name, command, command.span);

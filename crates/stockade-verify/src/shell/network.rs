@@ -205,6 +205,12 @@ impl Judge<'_> {
 
     /// `socat … open:/path,creat`.
     fn socat_files(&mut self, command: &Command) {
+        let connects = command.args().iter().any(|word| {
+            let kind = word.text.split(':').next().unwrap_or_default();
+            let kind = kind.to_ascii_lowercase();
+            let kinds = ["tcp", "udp", "openssl", "ssl", "socks", "proxy", "sctp"];
+            kinds.iter().any(|one| kind.starts_with(one)) && !kind.contains("listen")
+        });
         for word in command.args() {
             let Some((kind, path)) = word.text.split_once(':') else {
                 continue;
@@ -214,6 +220,10 @@ impl Judge<'_> {
                 "open" | "create" | "file"
             ) {
                 let path = path.split(',').next().unwrap_or(path);
+                if connects && let Some(held) = self.held(word, path) {
+                    let reason = format!("`socat` sends {}", held.by);
+                    self.add(Rule::Exfiltration, command.span, reason);
+                }
                 self.read_at(path, command.span);
                 self.write_at(path, Writing::Append, command.span);
             }
