@@ -167,7 +167,10 @@ impl Place {
         let table = table();
         let named = table.named.get(last).into_iter().flatten();
         let below = table.below.get(beginning(&self.path)).into_iter().flatten();
+        let ending = last.rsplit_once('.').map(|(_, ending)| ending);
+        let ending = ending.and_then(|ending| table.endings.get(ending));
         let mut found: Vec<usize> = named
+            .chain(ending.into_iter().flatten())
             .chain(below)
             .chain(&table.others)
             .copied()
@@ -363,8 +366,10 @@ fn wildcard(pattern: &[u8], path: &[u8], subtree: bool) -> bool {
 /// The entries, and which of them a path may fit.
 struct Table {
     entries: Vec<Entry>,
-    /// By the name that they are, at any depth.
+    /// By the name that they end with, at any depth.
     named: HashMap<&'static str, Vec<usize>>,
+    /// By what follows the last dot.
+    endings: HashMap<&'static str, Vec<usize>>,
     /// By how they begin.
     below: HashMap<&'static str, Vec<usize>>,
     /// Those that begin with anything.
@@ -384,6 +389,7 @@ fn table() -> &'static Table {
         let mut table = Table {
             entries: Vec::new(),
             named: HashMap::new(),
+            endings: HashMap::new(),
             below: HashMap::new(),
             others: Vec::new(),
         };
@@ -391,8 +397,13 @@ fn table() -> &'static Table {
         for entry in lines.filter_map(read_entry) {
             let at = table.entries.len();
             let begins = beginning(entry.pattern);
-            if entry.anywhere && !entry.pattern.contains('/') {
-                table.named.entry(entry.pattern).or_default().push(at);
+            let last = entry.pattern.rsplit('/').next().unwrap_or_default();
+            let open = entry.anywhere || entry.pattern.starts_with("**");
+            let ending = entry.pattern.strip_prefix("**.");
+            if open && !entry.subtree && !last.contains('*') {
+                table.named.entry(last).or_default().push(at);
+            } else if let Some(ending) = ending.filter(|ending| !ending.contains(['*', '/', '.'])) {
+                table.endings.entry(ending).or_default().push(at);
             } else if entry.pattern.starts_with(['/', '~']) && !begins.contains('*') {
                 table.below.entry(begins).or_default().push(at);
             } else {

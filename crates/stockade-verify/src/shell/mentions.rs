@@ -54,7 +54,7 @@ impl Judge<'_> {
                 return self.add(Rule::NetworkHost, command.span, reason);
             }
             let coded = ["os.system(", "os.execute(", "os.exec", "pty.spawn("];
-            let coded = coded.iter().any(|call| text.contains(call));
+            let coded = text.contains('(') && coded.iter().any(|call| text.contains(call));
             let shown = speaks || shower || Group::NotReaders.has(name);
             if coded && !shown && !Group::Interpreters.has(super::gather::stem(name)) {
                 let reason = format!("`{name}` is given code that runs a command");
