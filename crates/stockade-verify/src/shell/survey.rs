@@ -45,6 +45,7 @@ impl Judge<'_> {
         self.sweeps(id, name, command);
         self.searches_recording(id, name, command);
         self.asks_for_rights(id, name, command);
+        self.tries_passwords(id, name, command);
     }
 
     /// `ps aux | grep falcon-sensor`: what would notice.
@@ -163,6 +164,43 @@ impl Judge<'_> {
         });
         if lists {
             let reason = "searches for places with special rights";
+            self.add(Rule::SystemSurvey, command.span, reason);
+        }
+    }
+
+    /// One password after the other, from a list.
+    fn tries_passwords(&mut self, id: CommandId, name: &str, command: &Command) {
+        // The source is searched below: only for what is brief, and for these.
+        if !self.is_brief() || !matches!(name, "sshpass" | "su" | "sudo") {
+            return;
+        }
+        let args = command.args();
+        let reads = |other: &Command| matches!(other.name(), Some("cat" | "head" | "crunch"));
+        let listed = |word: &Word| {
+            let mut inner = word.substitutions().flatten();
+            let several = self.source.contains("for ");
+            several && inner.any(|other| reads(&self.script.commands[other]))
+        };
+        let tried = match name {
+            "sshpass" => args.iter().any(listed),
+            "su" => true,
+            "sudo" => has(args, "S", &["stdin"]),
+            _ => false,
+        };
+        let looped = self.source.contains("while read") || self.source.contains("while IFS");
+        let fed = self.script.upstream(id).into_iter().any(|other| {
+            let other = &self.script.commands[other];
+            let variable = other
+                .args()
+                .iter()
+                .any(|word| word.variables().next().is_some());
+            other.name() == Some("echo") && (variable || other.args().iter().any(listed))
+        });
+        let read = |word: &Word| word.variables().next().is_some();
+        let from_list = tried && (name == "sshpass" || fed && self.source.contains("for "));
+        let by_line = looped && (tried && fed || name == "sshpass" && args.iter().any(read));
+        if from_list || by_line {
+            let reason = "tries one password after the other";
             self.add(Rule::SystemSurvey, command.span, reason);
         }
     }
