@@ -57,6 +57,18 @@ pub(crate) fn elsewhere(name: &str, args: &[Word]) -> Option<Inner> {
             });
             joined.or_else(|| after(&["--command", "-C"]))
         }
+        "aws" => args.iter().find_map(|word| {
+            // `--parameters 'commands=["…"]'`
+            let (_, text) = word.text.split_once("commands=")?;
+            let text = text
+                .trim_matches(['[', ']', '"', '\''])
+                .replace("\",\"", "\n");
+            Some(Word {
+                text,
+                ..Word::default()
+            })
+        }),
+        "az" => after(&["--scripts"]),
         "adb" => after(&["shell"]),
         "heroku" => after(&["run"]),
         _ => args.last().cloned(),

@@ -253,8 +253,8 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
         "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "lxc" | "incus" => {
             out.extend(crate::containers::exec(args));
         }
-        "ansible" | "salt" | "vagrant" | "gcloud" | "adb" | "pssh" | "heroku" | "fly"
-        | "flyctl" => {
+        "ansible" | "aws" | "az" | "salt" | "vagrant" | "gcloud" | "adb" | "pssh" | "heroku"
+        | "fly" | "flyctl" => {
             out.extend(crate::containers::elsewhere(name, args));
         }
         "tmux" | "screen" => out.extend(multiplexer(args)),

@@ -4,6 +4,7 @@
 //! text, `~` and `$HOME` stand for any home directory.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// What the tables say about a path.
@@ -163,10 +164,24 @@ impl Place {
     /// What the tables say.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         let last = self.path.rsplit('/').next().unwrap_or_default();
-        let mut kinds = Vec::new();
-        for entry in table() {
-            if !kinds.contains(&entry.kind) && entry.matches(&self.path, last) {
-                kinds.push(entry.kind);
+        let table = table();
+        let named = table.named.get(last).into_iter().flatten();
+        let below = table.below.get(beginning(&self.path)).into_iter().flatten();
+        let ending = last.rsplit_once('.').map(|(_, ending)| ending);
+        let ending = ending.and_then(|ending| table.endings.get(ending));
+        let mut found: Vec<usize> = named
+            .chain(ending.into_iter().flatten())
+            .chain(below)
+            .chain(&table.others)
+            .copied()
+            .filter(|at| table.entries[*at].matches(&self.path, last))
+            .collect();
+        found.sort_unstable();
+        let mut kinds: Vec<Kind> = Vec::with_capacity(found.len());
+        for at in found {
+            let kind = table.entries[at].kind;
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
             }
         }
         if kinds.contains(&Kind::Public) {
@@ -348,32 +363,73 @@ fn wildcard(pattern: &[u8], path: &[u8], subtree: bool) -> bool {
     }
 }
 
-fn table() -> &'static [Entry] {
-    static TABLE: OnceLock<Vec<Entry>> = OnceLock::new();
+/// The entries, and which of them a path may fit.
+struct Table {
+    entries: Vec<Entry>,
+    /// By the name that they end with, at any depth.
+    named: HashMap<&'static str, Vec<usize>>,
+    /// By what follows the last dot.
+    endings: HashMap<&'static str, Vec<usize>>,
+    /// By how they begin.
+    below: HashMap<&'static str, Vec<usize>>,
+    /// Those that begin with anything.
+    others: Vec<usize>,
+}
+
+/// The first directory of an absolute path, or the first below a home: `/etc`, `~/.ssh`.
+fn beginning(path: &str) -> &str {
+    let skip = if path.starts_with("~/") { 2 } else { 1 };
+    let rest = path.get(skip..).unwrap_or_default();
+    rest.find('/').map_or(path, |end| &path[..skip + end])
+}
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
-        include_str!("../rules/paths.list")
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| {
-                let (kind, pattern) = line.split_once(' ')?;
-                let anywhere =
-                    !pattern.starts_with(['/', '~', '*', '\\']) && !pattern.contains(':');
-                let subtree = pattern.len() > 1 && pattern.ends_with('/') && kind != "system";
-                let pattern = if subtree {
-                    pattern.trim_end_matches('/')
-                } else {
-                    pattern
-                };
-                let kind = Kind::from_name(kind)?;
-                Some(Entry {
-                    kind,
-                    pattern,
-                    subtree,
-                    anywhere,
-                    plain: !pattern.contains('*'),
-                })
-            })
-            .collect()
+        let mut table = Table {
+            entries: Vec::new(),
+            named: HashMap::new(),
+            endings: HashMap::new(),
+            below: HashMap::new(),
+            others: Vec::new(),
+        };
+        let lines = include_str!("../rules/paths.list").lines();
+        for entry in lines.filter_map(read_entry) {
+            let at = table.entries.len();
+            let begins = beginning(entry.pattern);
+            let last = entry.pattern.rsplit('/').next().unwrap_or_default();
+            let open = entry.anywhere || entry.pattern.starts_with("**");
+            let ending = entry.pattern.strip_prefix("**.");
+            if open && !entry.subtree && !last.contains('*') {
+                table.named.entry(last).or_default().push(at);
+            } else if let Some(ending) = ending.filter(|ending| !ending.contains(['*', '/', '.'])) {
+                table.endings.entry(ending).or_default().push(at);
+            } else if entry.pattern.starts_with(['/', '~']) && !begins.contains('*') {
+                table.below.entry(begins).or_default().push(at);
+            } else {
+                table.others.push(at);
+            }
+            table.entries.push(entry);
+        }
+        table
+    })
+}
+
+fn read_entry(line: &'static str) -> Option<Entry> {
+    let (kind, pattern) = line.split_once(' ').filter(|_| !line.starts_with('#'))?;
+    let anywhere = !pattern.starts_with(['/', '~', '*', '\\']) && !pattern.contains(':');
+    let subtree = pattern.len() > 1 && pattern.ends_with('/') && kind != "system";
+    let pattern = if subtree {
+        pattern.trim_end_matches('/')
+    } else {
+        pattern
+    };
+    Some(Entry {
+        kind: Kind::from_name(kind)?,
+        pattern,
+        subtree,
+        anywhere,
+        plain: !pattern.contains('*'),
     })
 }
 

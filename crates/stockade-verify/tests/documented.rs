@@ -24,16 +24,19 @@ fn section(id: &str) -> &'static str {
     rest.split("\n## ").next().unwrap_or(rest)
 }
 
-/// The block of a section whose fence ends with `mark`.
-fn example<'p>(rule: &RuleInfo, section: &'p str, mark: &str) -> Example<'p> {
+/// The blocks of a section whose fences end with `mark`.
+fn examples<'p>(rule: &RuleInfo, section: &'p str, mark: &str) -> Vec<Example<'p>> {
     let fence = format!(" {mark}\n");
-    let (before, after) = section
-        .split_once(&fence)
-        .unwrap_or_else(|| panic!("{} has no example that {mark}", rule.id));
-    Example {
-        language: before.rsplit("```").next().unwrap_or_default(),
-        code: after.split("\n```").next().unwrap_or(after),
+    let mut found = Vec::new();
+    for (at, _) in section.match_indices(&fence) {
+        let after = &section[at + fence.len()..];
+        found.push(Example {
+            language: section[..at].rsplit("```").next().unwrap_or_default(),
+            code: after.split("\n```").next().unwrap_or(after),
+        });
     }
+    assert!(!found.is_empty(), "{} has no example that {mark}", rule.id);
+    found
 }
 
 /// As the page says for the rules about the configuration.
@@ -77,17 +80,20 @@ fn every_example_does_what_the_page_says() {
             CodeVerifier::new()
         };
         let text = section(rule.id);
-        let fires = example(rule, text, "fires");
-        let found = verifier.verify(fires.code, fires.language).violations;
-        if !found.iter().any(|violation| violation.rule == rule.id) {
-            wrong.push(format!("{} does not fire: {found:#?}", rule.id));
+        for fires in examples(rule, text, "fires") {
+            let found = verifier.verify(fires.code, fires.language).violations;
+            if !found.iter().any(|violation| violation.rule == rule.id) {
+                wrong.push(format!("{}: {} does not fire", rule.id, fires.code));
+            }
         }
-        let passes = example(rule, text, "passes");
-        let found = verifier.verify(passes.code, passes.language).violations;
-        let bad =
-            |v: &&stockade_verify::Violation| v.rule == rule.id || v.severity == Severity::Error;
-        if let Some(violation) = found.iter().find(bad) {
-            wrong.push(format!("{} is not passed: {violation:#?}", rule.id));
+        for passes in examples(rule, text, "passes") {
+            let found = verifier.verify(passes.code, passes.language).violations;
+            let bad = |v: &&stockade_verify::Violation| {
+                v.rule == rule.id || v.severity == Severity::Error
+            };
+            if let Some(violation) = found.iter().find(bad) {
+                wrong.push(format!("{} is not passed: {violation:#?}", rule.id));
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

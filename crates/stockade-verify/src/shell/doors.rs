@@ -4,7 +4,7 @@
 use stockade_shell::{Command, CommandId, RedirectOp, Stdin, Word};
 
 use super::gather::{Matter, is_others, is_telling, stem};
-use super::programs::Group;
+use super::programs::{Group, Membership};
 use super::{Judge, operands, value_of};
 use crate::hosts;
 use crate::rule::Rule;
@@ -48,6 +48,9 @@ impl Judge<'_> {
             let file = word.text.rsplit('=').next().unwrap_or_default();
             let place = self.place(file);
             let remote = file.contains(':') && !file.starts_with(['/', '~', '.', '$']);
+            if hosts::is_url(file) {
+                continue;
+            }
             if remote {
                 break;
             }
@@ -82,22 +85,30 @@ impl Judge<'_> {
         let put = given.clone().skip_while(|text| *text != "put");
         let put: Vec<&str> = put.collect();
         let put = put.join(" ");
+        let mut there: Option<crate::paths::Place> = None;
         for line in given
             .chain([typed, put.as_str()])
             .flat_map(|text| text.split(['\n', ';']))
         {
             let mut words = line.split_whitespace();
+            let line = line.trim_start();
+            if let Some(directory) = line.strip_prefix("lcd ") {
+                there = Some(self.place(directory.trim()));
+            }
             let sends = match words.next() {
                 Some("put" | "mput" | "reput" | "send" | "append") => true,
                 Some("mirror") => line.contains(" -R") || line.contains(" --reverse"),
                 _ => false,
             };
+            let theirs = there.as_ref();
+            let theirs = theirs.is_some_and(|place| is_others(place) || is_telling(place));
             let found = words.filter(|_| sends).find(|file| {
                 let place = self.place(file);
                 let held = self.flow.file(&self.key(&Word::default(), file));
                 is_telling(&place)
                     || is_others(&place) && file.starts_with(['/', '~', '$'])
                     || held.is_some()
+                    || theirs
                     || bare && !file.starts_with('-')
             });
             if let Some(file) = found {
@@ -158,7 +169,12 @@ impl Judge<'_> {
 
     /// A container that is given what was gathered, and a program that sends it.
     pub(super) fn through_container(&mut self, id: CommandId, name: &str, command: &Command) {
-        let sends = |word: &Word| Group::Streams.has(&word.text) || Group::Fetchers.has(&word.text);
+        let sends = |word: &Word| {
+            // The program, or an image named for it.
+            let name = word.text.rsplit('/').next().unwrap_or_default();
+            let name = name.split(':').next().unwrap_or_default();
+            Group::Streams.has(name) || Group::Fetchers.has(name)
+        };
         if !command.args().iter().any(sends) {
             return;
         }
@@ -171,13 +187,17 @@ impl Judge<'_> {
 
     /// Any program that is given an address and what was gathered.
     pub(super) fn any_door(&mut self, id: CommandId, name: &str, command: &Command) {
+        if !self.is_brief() {
+            return;
+        }
+        let member = Membership::of(name);
         let database = matches!(name, "mysql" | "psql" | "redis-cli" | "mongosh" | "mongo");
-        let quiet = Group::NotReaders.has(name) && !database
-            || Group::Showers.has(name)
-            || Group::NameAShell.has(name)
-            || Group::PassesOn.has(name)
-            || Group::Archivers.has(name)
-            || Group::Tells.has(name)
+        let quiet = member.in_group(Group::NotReaders) && !database
+            || member.in_group(Group::Showers)
+            || member.in_group(Group::NameAShell)
+            || member.in_group(Group::PassesOn)
+            || member.in_group(Group::Archivers)
+            || member.in_group(Group::Tells)
             || stockade_shell::is_shell(name)
             || self.functions.contains(name);
         let code = Group::Interpreters.has(stem(name));
@@ -188,7 +208,7 @@ impl Judge<'_> {
             let far = |host: &str| host.contains('.') && !hosts::is_local(host);
             command.args().iter().any(is_address) || host.is_some_and(far)
         };
-        if quiet && !code || !self.is_brief() || !talks {
+        if quiet && !code || !talks {
             return;
         }
         let found = self

@@ -51,7 +51,11 @@ impl Judge<'_> {
     /// `cat /dev/zero > file`, `yes > file`
     fn fills_disk(&mut self, command: &Command, target: &str, span: Span) {
         let sums = |name: &str| name.ends_with("sum") || matches!(name, "gzip" | "bzip2" | "xz");
-        let endless = command.name() == Some("yes")
+        let huge = command.name() == Some("head")
+            && value_of(command.args(), 'c', &["bytes"])
+                .is_some_and(|size| bytes(size) > HUGE / 10);
+        let endless = huge
+            || command.name() == Some("yes")
             || command
                 .name()
                 .is_some_and(|name| name == "cat" || sums(name))
@@ -224,7 +228,22 @@ impl Judge<'_> {
             | "blkdiscard" | "hdparm" => self.partition(name, command),
             _ => {}
         }
+        self.reads_without_end(name, command);
         self.mentions(name, command);
+    }
+
+    /// `tail /dev/zero`: keeps reading until the memory is full.
+    fn reads_without_end(&mut self, name: &str, command: &Command) {
+        let keeps = matches!(
+            name,
+            "tail" | "sort" | "tac" | "rev" | "shuf" | "wc" | "strings"
+        );
+        let endless = |word: &Word| matches!(word.text.as_str(), "/dev/zero" | "/dev/urandom");
+        let alone = self.script.pipelines[command.pipeline].stages == 1;
+        if keeps && alone && command.args().iter().any(endless) && !has(command.args(), "c", &[]) {
+            let reason = "reads what never ends";
+            self.add(Rule::ForkBomb, command.span, reason);
+        }
     }
 
     fn remove(&mut self, name: &str, command: &Command) {
@@ -403,6 +422,7 @@ impl Judge<'_> {
         if is_temporary(target) && self.is_brief() {
             self.made_executable.insert(target.to_owned());
         }
+        self.copies_to_share(command, target, &sources);
         self.copies_program(name, command, &sources);
         for word in &sources {
             let place = self.place(&word.text);
@@ -580,20 +600,24 @@ const HUGE: u64 = 500 << 30;
 /// How much `dd` is told to write.
 fn dd_size(args: &[Word]) -> u64 {
     let value = |name: &str| {
-        let text = args.iter().find_map(|word| word.text.strip_prefix(name))?;
-        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-        let unit = match text[digits.len()..].chars().next() {
-            Some('k' | 'K') => 1 << 10,
-            Some('m' | 'M') => 1 << 20,
-            Some('g' | 'G') => 1 << 30,
-            Some('t' | 'T') => 1 << 40,
-            _ => 1u64,
-        };
-        digits
-            .parse::<u64>()
-            .ok()
-            .map(|number| number.saturating_mul(unit))
+        let text = args.iter().find_map(|word| word.text.strip_prefix(name));
+        text.map(bytes)
     };
     let count = value("count=").unwrap_or(0);
     count.saturating_mul(value("bs=").unwrap_or(512))
+}
+
+/// A number with a unit, as `dd` and `head` take it; nothing if it is not one.
+fn bytes(text: &str) -> u64 {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text[digits.len()..].chars().next() {
+        Some('k' | 'K') => 1 << 10,
+        Some('m' | 'M') => 1 << 20,
+        Some('g' | 'G') => 1 << 30,
+        Some('t' | 'T') => 1 << 40,
+        _ => 1u64,
+    };
+    digits
+        .parse::<u64>()
+        .map_or(0, |number| number.saturating_mul(unit))
 }

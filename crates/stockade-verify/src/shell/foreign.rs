@@ -82,6 +82,7 @@ const SOCKETS: &[&str] = &[
     "connect(",
     "net.dial",
     "java.net",
+    "/dev/tcp/",
 ];
 const RUNS: &[&str] = &[
     "exec",
@@ -95,6 +96,10 @@ const RUNS: &[&str] = &[
     "processbuilder",
     "runtime.getruntime",
     "process.start",
+    "process.new",
+    "command::new",
+    "callcommand",
+    "shellexecute",
 ];
 const EVALUATES: &[&str] = &["eval", "assert(", "create_function", "load("];
 const DECODES: &[&str] = &[
@@ -122,6 +127,8 @@ const FETCHES: &[&str] = &[
     "http.request",
     "urlopen",
     "fetch",
+    "post(",
+    "useragent",
 ];
 const WRITES: &[&str] = &[
     "file_put_contents",
@@ -199,6 +206,12 @@ impl Judge<'_> {
             let reason = "writes without end";
             self.findings.add(Rule::ForkBomb, self.span, reason);
         }
+        let environment = ["%env", "env[", "env.to", "getenv()", "environ", "$_env"];
+        if has_any(&environment) && has_any(&["http://", "https://", "ftp://"]) && has_any(FETCHES)
+        {
+            let reason = "sends the environment to another machine";
+            self.findings.add(Rule::Exfiltration, self.span, reason);
+        }
         let all = ["glob \"*\"", "glob '*'", "glob(\"*\")", "glob('*')", "<*>"];
         if calls.deletes && all.iter().any(|mark| lower.contains(mark)) {
             let reason = "deletes everything in the working directory";
@@ -217,6 +230,13 @@ impl Judge<'_> {
         }
         if literal.starts_with(['/', '~']) && literal.len() < 512 {
             self.path(literal);
+            let place = Place::new(literal);
+            let far = lower.contains("http://") || lower.contains("https://");
+            let fetches = FETCHES.iter().any(|mark| lower.contains(mark));
+            if far && fetches && super::gather::is_telling(&place) {
+                let reason = format!("sends {literal} to another machine");
+                self.findings.add(Rule::Exfiltration, self.span, reason);
+            }
         }
         let calls_system = lower.contains("system") || lower.contains('`');
         if self.calls.runs && literal.contains(' ') || calls_system {
@@ -337,6 +357,13 @@ fn sql(lower: &str, span: Span, findings: &mut Findings) {
     if lower.contains("select") && accounts.iter().any(|table| lower.contains(table)) {
         let reason = "reads the passwords of the database's users";
         findings.add(Rule::CredentialRead, span, reason);
+    }
+    let changes = ["update ", "insert into", "delete from", "set password"];
+    if changes.iter().any(|change| lower.contains(change))
+        && accounts.iter().any(|table| lower.contains(table))
+    {
+        let reason = "changes the passwords of the database's users";
+        findings.add(Rule::AccountChange, span, reason);
     }
     let everything = pair("grant", &["all"]) && lower.contains("*.*");
     let superuser = words.contains(&"superuser") || words.contains(&"sysadmin");

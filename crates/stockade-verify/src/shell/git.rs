@@ -2,6 +2,7 @@
 
 use stockade_shell::{Command, Word};
 
+use super::gather::is_telling;
 use super::{Judge, has, operands};
 use crate::hosts;
 use crate::rule::Rule;
@@ -81,6 +82,19 @@ impl Judge<'_> {
     fn git_pushes_away(&mut self, command: &Command, rest: &[Word]) {
         if !self.is_brief() {
             return;
+        }
+        let adds = |other: &Command| {
+            let adds = other.args().first().is_some_and(|word| word.text == "add");
+            other.name() == Some("git") && adds
+        };
+        let mut added = self.script.commands.iter().filter(|other| adds(other));
+        let secret = added.find_map(|other| {
+            let mut files = operands(other.args()).skip(1);
+            files.find(|word| is_telling(&self.place(&word.text)))
+        });
+        if let Some(word) = secret {
+            let reason = format!("`git` publishes {}", word.text);
+            self.add(Rule::Exfiltration, command.span, reason);
         }
         let target = operands(rest).next().map_or("", |word| word.text.as_str());
         let all = has(rest, "", &["all", "mirror"]);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use stockade_shell::{Command, Word};
+use stockade_shell::{Command, CommandId, Word};
 
 use super::Judge;
 use crate::hosts;
@@ -47,6 +47,27 @@ impl Judge<'_> {
                 Severity::Error => self.add(entry.rule, command.span, reason),
                 Severity::Warning => self.warn(entry.rule, command.span, reason),
             }
+        }
+    }
+
+    /// `redis-cli --scan | xargs redis-cli del`: all that is there.
+    pub(super) fn deletes_listed(&mut self, id: CommandId, name: &str, command: &Command) {
+        let deletes = |word: &Word| {
+            let text = word.text.to_ascii_lowercase();
+            matches!(
+                text.as_str(),
+                "del" | "unlink" | "delete" | "delete-object" | "rm"
+            )
+        };
+        let client = matches!(
+            name,
+            "redis-cli" | "aws" | "kubectl" | "gcloud" | "az" | "mongosh"
+        );
+        let mut around = self.script.ancestors(id);
+        let listed = around.any(|by| matches!(by.name(), Some("xargs" | "parallel")));
+        if client && listed && command.args().iter().any(deletes) {
+            let reason = format!("`{name}` deletes whatever is listed to it");
+            self.add(Rule::DestroyData, command.span, reason);
         }
     }
 

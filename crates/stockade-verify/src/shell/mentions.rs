@@ -54,7 +54,7 @@ impl Judge<'_> {
                 return self.add(Rule::NetworkHost, command.span, reason);
             }
             let coded = ["os.system(", "os.execute(", "os.exec", "pty.spawn("];
-            let coded = coded.iter().any(|call| text.contains(call));
+            let coded = text.contains('(') && coded.iter().any(|call| text.contains(call));
             let shown = speaks || shower || Group::NotReaders.has(name);
             if coded && !shown && !Group::Interpreters.has(super::gather::stem(name)) {
                 let reason = format!("`{name}` is given code that runs a command");
@@ -69,6 +69,7 @@ impl Judge<'_> {
             if written == Some(text) || one_variable && text.ends_with("/environ") {
                 continue;
             }
+            self.spelled(text, command);
             for candidate in candidates(text) {
                 if (reader || text.contains("file:///")) && self.read_at(candidate, command.span) {
                     return;
@@ -83,6 +84,29 @@ impl Judge<'_> {
                     self.add(Rule::ContainerEscape, command.span, reason);
                 }
             }
+        }
+    }
+}
+
+impl Judge<'_> {
+    /// A well-known path put together from pieces: `${HOME:0:1}etc${HOME:0:1}passwd`.
+    fn spelled(&mut self, text: &str, command: &Command) {
+        if !text.starts_with('/') {
+            return;
+        }
+        let word = command.args().iter().find(|word| word.text == text);
+        let written = word.and_then(|word| self.source.get(word.span.start..word.span.end));
+        let pieces = written.is_some_and(|written| {
+            let cut = written.contains("${") && written.contains(":0:1}");
+            let computed = written.contains("$(") || written.contains('`');
+            let turned = ["rev", "tr ", "xxd", "base64", "printf", "echo -e"];
+            cut || computed && turned.iter().any(|how| written.contains(how))
+        });
+        let known = |kind: &Kind| matches!(kind, Kind::Account | Kind::Base | Kind::Credential);
+        let pieces = pieces && self.place(text).kinds().iter().any(known);
+        if pieces {
+            let reason = format!("spells {text} in pieces");
+            self.add(Rule::ObfuscatedCommand, command.span, reason);
         }
     }
 }

@@ -12,11 +12,13 @@ mod git;
 mod listed;
 mod loops;
 mod mentions;
+mod mistaken;
 mod modes;
 mod network;
 mod obfuscation;
 mod programs;
 mod search;
+mod shares;
 mod sources;
 mod spawn;
 mod staging;
@@ -72,10 +74,12 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         analysis,
         findings: &mut own,
         directory: None,
+        inside: None,
         downloaded: HashSet::new(),
         made_executable: HashSet::new(),
         encrypted: HashSet::new(),
         flow: Flow::default(),
+        shares: Vec::new(),
         functions: script
             .functions
             .iter()
@@ -113,6 +117,8 @@ pub(crate) struct Judge<'a> {
     findings: &'a mut Findings,
     /// Where `cd` went, if anywhere known.
     directory: Option<Place>,
+    /// Where `cd` went within the substitution that is being judged.
+    inside: Option<Place>,
     /// Files that were downloaded.
     downloaded: HashSet<String>,
     made_executable: HashSet<String>,
@@ -120,13 +126,15 @@ pub(crate) struct Judge<'a> {
     encrypted: HashSet<String>,
     /// What files and variables hold of what was gathered.
     flow: Flow,
+    /// Where shares of other machines are mounted.
+    shares: Vec<String>,
     /// Names of the script's own functions.
     functions: HashSet<&'a str>,
 }
 
 impl Judge<'_> {
     fn place(&self, text: &str) -> Place {
-        Place::under(text, self.directory.as_ref())
+        Place::under(text, self.inside.as_ref().or(self.directory.as_ref()))
     }
 
     /// A command or a few, not a script that administers or builds something.
@@ -145,6 +153,9 @@ impl Judge<'_> {
     fn command(&mut self, id: CommandId) {
         let script = self.script;
         let command = &script.commands[id];
+        if command.place == Position::Statement {
+            self.inside = None;
+        }
         self.redirects(id, command);
         self.assignments(command);
         self.follow_variables(id);
@@ -153,11 +164,13 @@ impl Judge<'_> {
         }
         self.spelling(id, command);
         let Some(name) = command.name().map(str::to_ascii_lowercase) else {
+            self.prompted(command);
             self.unknown_program(id, command);
             return;
         };
         let name = name.as_str();
         self.misnamed_assignment(name, command);
+        self.prompted(command);
         self.blocked(name, command);
         if asks_for_help(command) {
             return;
@@ -174,31 +187,31 @@ impl Judge<'_> {
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
+        self.mounts_share(name, command);
+        self.publishes_container(name, command);
         self.renamed(name, command);
         self.described(id, name, command);
         self.records_aside(name, command, command.span);
         self.listed(name, command);
         self.survey_command(id, name, command);
         self.rest_delete(name, command);
+        self.deletes_listed(id, name, command);
         self.foreign_code(name, command);
+        self.runs_written(name, command);
         self.follow_files(id, command);
     }
 
     fn change_directory(&mut self, command: &Command) {
-        if command.place != Position::Statement {
-            return;
-        }
-        self.directory = match command
+        let target = command
             .args()
             .iter()
-            .find(|word| !word.text.starts_with('-'))
-        {
-            None => Some(Place::new("~")),
-            Some(word) => {
-                let place = self.place(&word.text);
-                Some(place)
-            }
-        };
+            .find(|word| !word.text.starts_with('-'));
+        let place = target.map_or_else(|| Place::new("~"), |word| self.place(&word.text));
+        match command.place {
+            Position::Statement => self.directory = Some(place),
+            Position::Substitution | Position::Process => self.inside = Some(place),
+            _ => {}
+        }
     }
 
     fn blocked(&mut self, name: &str, command: &Command) {
@@ -300,36 +313,6 @@ impl Judge<'_> {
             .command_text(&text, file.text.span, self.findings);
     }
 
-    /// Text that was called a shell script and is a program that connects and runs.
-    fn other_language(&mut self) {
-        let source = self.source;
-        let interpreter = source
-            .strip_prefix("#!")
-            .and_then(|rest| rest.lines().next())
-            .is_some_and(|line| {
-                ["perl", "ruby", "php", "lua"]
-                    .iter()
-                    .any(|name| line.contains(name))
-            });
-        let connects = source.contains("ocket");
-        let runs = [
-            "ProcessBuilder",
-            "Runtime.getRuntime",
-            "Process.Start(",
-            "Process.start(",
-        ];
-        let runs = connects && runs.iter().any(|call| source.contains(call));
-        if source.len() < 64 << 10 && (interpreter || runs) {
-            judge_foreign(None, source, self.analysis, self.findings);
-        }
-        if let Some(language) = begins_as(source).filter(|_| self.analysis.depth == 0) {
-            let whole = Span::new(0, source.len());
-            let nested = Nested::Full(language);
-            self.analysis
-                .nested(nested, source, whole, Some(0), self.findings);
-        }
-    }
-
     fn problems(&mut self) {
         let mut broken = false;
         for problem in &self.script.problems {
@@ -353,19 +336,6 @@ impl Judge<'_> {
             }
         }
     }
-}
-
-/// The language of a program that someone called a shell script, by how it begins.
-fn begins_as(source: &str) -> Option<Language> {
-    let line = source.lines().find(|line| !line.trim().is_empty())?.trim();
-    let python = line.strip_prefix("from ").or(line.strip_prefix("import "));
-    let named = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    if python.is_some_and(named) && source.len() < 64 << 10 {
-        return Some(Language::Python);
-    }
-    let starts = ["(function", "const ", "var ", "let ", "require("];
-    let script = starts.iter().any(|start| line.starts_with(start)) && source.contains("require(");
-    (script && source.len() < 64 << 10).then_some(Language::JavaScript)
 }
 
 /// Whether a command only shows its help or version.

@@ -39,6 +39,12 @@ impl Judge<'_> {
                 format!("changes the mode of everything in {shown}"),
             );
         }
+        let disables = mode.text.ends_with("-x") || mode.octal == Some(0);
+        let program = |place: &Place| place.is(Kind::Base) && place.path.contains("bin/");
+        if disables && places.iter().any(program) {
+            let reason = format!("keeps everyone from running {shown}");
+            self.add(Rule::FileMode, span, reason);
+        }
         let closes = mode.octal == Some(0) && self.is_brief();
         if closes && places.iter().any(|place| place.is(Kind::Trace)) {
             self.add(Rule::TraceRemoval, span, format!("closes {shown} to all"));

@@ -4,7 +4,7 @@ use stockade_shell::{Command, CommandId, Hole, HoleKind, RedirectOp, is_shell};
 
 use super::download::interprets_stdin;
 use super::gather::Matter;
-use super::programs::Group;
+use super::programs::{Group, Membership};
 use super::staging::is_temporary;
 use super::{Judge, has, operands, value_of};
 use crate::files::Writing;
@@ -16,6 +16,7 @@ use crate::rule::Rule;
 impl Judge<'_> {
     pub(super) fn network_command(&mut self, id: CommandId, name: &str, command: &Command) {
         let args = command.args();
+        let member = Membership::of(name);
         match name {
             "nc" | "ncat" | "netcat" | "nc.traditional" | "nc.openbsd" | "socat" | "telnet"
             | "cryptcat" | "pwncat" => self.netcat(id, name, command),
@@ -27,7 +28,7 @@ impl Judge<'_> {
                 }
             }
             "logger" if has(args, "n", &["server"]) => self.gives_away(id, name, command),
-            _ if Group::Fetchers.has(name) => self.fetch(id, name, command),
+            _ if member.in_group(Group::Fetchers) => self.fetch(id, name, command),
             "ssh" | "scp" | "sftp" | "rsync" | "sshfs" | "mosh" | "restic" | "lftp"
             | "smbclient" | "ab" | "borg" | "duplicity" | "cadaver" | "ncftpput" | "rclone" => {
                 if name == "rclone" {
@@ -35,13 +36,13 @@ impl Judge<'_> {
                 }
                 self.transfer(id, name, command);
             }
-            _ if Group::Clouds.has(name) => {
+            _ if member.in_group(Group::Clouds) => {
                 self.bucket(id, name, command);
                 self.tells_others(id, name, command);
             }
             "docker" | "podman" | "nerdctl" => self.through_container(id, name, command),
             "getent" if !args.first().is_some_and(|word| word.text.contains("hosts")) => {}
-            _ if Group::Askers.has(name) => self.lookup(id, name, command),
+            _ if member.in_group(Group::Askers) => self.lookup(id, name, command),
             "gh" | "glab"
                 if args
                     .first()
@@ -50,10 +51,10 @@ impl Judge<'_> {
                 self.gives_away(id, name, command);
             }
             "gh" | "glab" => self.tells_others(id, name, command),
-            _ if Group::Mailers.has(name) || Group::Senders.has(name) => {
+            _ if member.in_group(Group::Mailers) || member.in_group(Group::Senders) => {
                 self.gives_away(id, name, command);
             }
-            _ if Group::Streams.has(name) => self.sends_file(id, name, command),
+            _ if member.in_group(Group::Streams) => self.sends_file(id, name, command),
             _ => self.any_door(id, name, command),
         }
         let module = |pair: &[stockade_shell::Word]| {
@@ -146,6 +147,10 @@ impl Judge<'_> {
         if self.piped_shell(id, name, command) {
             return;
         }
+        if self.catches_shell(id, command) {
+            let reason = format!("`{name}` waits for a shell from elsewhere");
+            return self.add(Rule::ReverseShell, command.span, reason);
+        }
         if name == "socat" {
             self.socat_files(command);
         }
@@ -178,8 +183,34 @@ impl Judge<'_> {
         }
     }
 
+    /// `rlwrap nc …`, `nc -lvnp 4444`, `` socat file:`tty` ``: the other end of a reverse shell.
+    fn catches_shell(&self, id: CommandId, command: &Command) -> bool {
+        let args = command.args();
+        let edited = self
+            .script
+            .ancestors(id)
+            .any(|by| by.name() == Some("rlwrap"));
+        let cluster = |word: &stockade_shell::Word| {
+            let text = word.text.strip_prefix('-').unwrap_or_default();
+            ['l', 'v', 'p'].iter().all(|letter| text.contains(*letter))
+        };
+        let terminal = |word: &stockade_shell::Word| {
+            let text = word.text.to_ascii_lowercase();
+            text.starts_with("file:") && text.contains("raw")
+        };
+        let quiet = command.redirects.is_empty() && command.stage == 0;
+        let piped = self.script.pipelines[command.pipeline].stages > 1;
+        edited || quiet && !piped && args.iter().any(cluster) || args.iter().any(terminal)
+    }
+
     /// `socat … open:/path,creat`.
     fn socat_files(&mut self, command: &Command) {
+        let connects = command.args().iter().any(|word| {
+            let kind = word.text.split(':').next().unwrap_or_default();
+            let kind = kind.to_ascii_lowercase();
+            let kinds = ["tcp", "udp", "openssl", "ssl", "socks", "proxy", "sctp"];
+            kinds.iter().any(|one| kind.starts_with(one)) && !kind.contains("listen")
+        });
         for word in command.args() {
             let Some((kind, path)) = word.text.split_once(':') else {
                 continue;
@@ -189,6 +220,10 @@ impl Judge<'_> {
                 "open" | "create" | "file"
             ) {
                 let path = path.split(',').next().unwrap_or(path);
+                if connects && let Some(held) = self.held(word, path) {
+                    let reason = format!("`socat` sends {}", held.by);
+                    self.add(Rule::Exfiltration, command.span, reason);
+                }
                 self.read_at(path, command.span);
                 self.write_at(path, Writing::Append, command.span);
             }

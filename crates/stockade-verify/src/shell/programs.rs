@@ -1,6 +1,6 @@
 //! Groups of programs, from `rules/programs.list`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// A kind of program.
@@ -28,6 +28,28 @@ pub(super) enum Group {
 }
 
 impl Group {
+    const ALL: &[Self] = &[
+        Self::Archivers,
+        Self::Askers,
+        Self::Captures,
+        Self::Clouds,
+        Self::Dumps,
+        Self::Fetchers,
+        Self::Foreign,
+        Self::Interpreters,
+        Self::NameAShell,
+        Self::Mailers,
+        Self::NotReaders,
+        Self::PassesOn,
+        Self::Queries,
+        Self::Senders,
+        Self::ShellGivers,
+        Self::Showers,
+        Self::Streams,
+        Self::Tells,
+        Self::WorthHiding,
+    ];
+
     const fn header(self) -> &'static str {
         match self {
             Self::Archivers => "archivers",
@@ -54,32 +76,46 @@ impl Group {
 
     /// Whether a program belongs to the group.
     pub(super) fn has(self, program: &str) -> bool {
-        groups()
-            .get(self.header())
-            .is_some_and(|group| group.contains(program))
+        Membership::of(program).in_group(self)
     }
 }
 
-type Groups = HashMap<&'static str, HashSet<&'static str>>;
+/// The groups that a program belongs to.
+#[derive(Clone, Copy)]
+pub(super) struct Membership(u32);
+
+impl Membership {
+    pub(super) fn of(program: &str) -> Self {
+        Self(groups().get(program).copied().unwrap_or_default())
+    }
+
+    pub(super) const fn in_group(self, group: Group) -> bool {
+        self.0 & (1 << group as u32) != 0
+    }
+}
+
+/// The groups of each program, as bits.
+type Groups = HashMap<&'static str, u32>;
 
 fn groups() -> &'static Groups {
     static GROUPS: OnceLock<Groups> = OnceLock::new();
     GROUPS.get_or_init(|| {
         let mut groups = Groups::new();
-        let mut header = "";
+        let mut bit = 0;
         for line in include_str!("../../rules/programs.list").lines() {
             if line.starts_with('#') {
                 continue;
             }
-            match line
+            let header = line
                 .strip_prefix('[')
-                .and_then(|line| line.strip_suffix(']'))
-            {
-                Some(name) => header = name,
-                None => groups
-                    .entry(header)
-                    .or_default()
-                    .extend(line.split_ascii_whitespace()),
+                .and_then(|line| line.strip_suffix(']'));
+            if let Some(name) = header {
+                let group = Group::ALL.iter().find(|group| group.header() == name);
+                bit = group.map_or(0, |group| 1 << *group as u32);
+                continue;
+            }
+            for program in line.split_ascii_whitespace() {
+                *groups.entry(program).or_default() |= bit;
             }
         }
         groups

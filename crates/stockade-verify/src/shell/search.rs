@@ -255,6 +255,20 @@ impl Judge<'_> {
         let rights =
             after(&["-perm"]).any(is_special) || !starts.is_empty() && args.iter().any(open);
         let secret = after(&["-name", "-iname", "-path", "-wholename"]).any(names_secret);
+        let settings = ["ini", "conf", "config", "cnf", "env", "properties", "bak"];
+        let ending = |name: &str| {
+            name.rsplit('.')
+                .next()
+                .is_some_and(|one| settings.contains(&one))
+        };
+        let everywhere = starts.iter().any(|start| start.text == "/");
+        let reads = args
+            .iter()
+            .any(|word| matches!(word.text.as_str(), "grep" | "egrep" | "cat"));
+        if everywhere && reads && after(&["-name", "-iname"]).any(ending) {
+            let reason = "reads through the settings of the whole system";
+            return self.add(Rule::SystemSurvey, command.span, reason);
+        }
         if secret {
             let reason = "searches the system for keys and credentials";
             self.add(Rule::SystemSurvey, command.span, reason);

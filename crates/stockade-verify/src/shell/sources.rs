@@ -49,7 +49,7 @@ impl Judge<'_> {
                         && !word.text.starts_with("/tmp")
                 });
                 let packs = args.iter().any(|word| word.text.contains('c'));
-                let whole = packs && packs_work(args);
+                let whole = packs && (packs_work(args) || self.packs_listed(args));
                 when(Matter::Theirs, outside && packs).or(when(Matter::Work, whole))
             }
             "zip" | "7z" | "7za" | "rar" => {
@@ -79,8 +79,24 @@ impl Judge<'_> {
             let dump = operands(args).any(|word| is_dump(&word.text));
             return self.names_theirs(args).or(when(Matter::Dump, dump));
         }
+        if listed::has_rule(name, args, Rule::CredentialRead) {
+            return Some(Matter::Theirs);
+        }
         let reads = args.iter().any(|word| reads_environment(&word.text));
         when(Matter::Theirs, reads && Group::Interpreters.has(stem(name)))
+    }
+
+    /// `tar c $(git ls-files)`: all that is here, by its list.
+    fn packs_listed(&self, args: &[Word]) -> bool {
+        let mut lists = args.iter().flat_map(Word::substitutions).flatten();
+        lists.any(|id| {
+            let command = &self.script.commands[id];
+            let first = command.args().first().map_or("", |word| word.text.as_str());
+            matches!(
+                (command.name(), first),
+                (Some("git"), "ls-files") | (Some("find"), "." | "") | (Some("ls"), "")
+            )
+        })
     }
 
     /// Whether a path among the arguments is one that others keep.

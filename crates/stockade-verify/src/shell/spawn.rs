@@ -1,6 +1,6 @@
 //! Shells started through programs that are not shells, and code for interpreters.
 
-use stockade_shell::{Command, CommandId, is_shell};
+use stockade_shell::{Command, CommandId, Stdin, is_shell};
 
 use super::programs::Group;
 use super::{Judge, has};
@@ -113,6 +113,11 @@ impl Judge<'_> {
     pub(super) fn foreign_code(&mut self, name: &str, command: &Command) {
         if !Group::Foreign.has(name) {
             return;
+        }
+        if let (Stdin::Text(text), true) = (&command.stdin, command.args().is_empty()) {
+            let nested = Nested::Foreign(None);
+            self.analysis
+                .nested(nested, &text.text, command.span, None, self.findings);
         }
         for pair in command.args().windows(2) {
             if matches!(

@@ -44,6 +44,8 @@ impl Judge<'_> {
         self.asks_for_guards(name, command);
         self.sweeps(id, name, command);
         self.searches_recording(id, name, command);
+        self.asks_for_rights(id, name, command);
+        self.tries_passwords(id, name, command);
     }
 
     /// `ps aux | grep falcon-sensor`: what would notice.
@@ -143,6 +145,63 @@ impl Judge<'_> {
                 let reason = "tries one address or port after the other";
                 return self.add(Rule::SystemSurvey, span, reason);
             }
+        }
+    }
+
+    /// `ls -alR /etc | awk '$1 ~ /^.....w/'`: what anyone may write.
+    fn asks_for_rights(&mut self, id: CommandId, name: &str, command: &Command) {
+        let asks = |word: &Word| {
+            let mode = word.text.split('^').nth(1).unwrap_or_default();
+            let mode = mode.split(['/', ' ', '\'']).next().unwrap_or_default();
+            mode.starts_with("..") && mode.ends_with(['w', 's', 't'])
+        };
+        if !matches!(name, "awk" | "gawk" | "grep" | "egrep") || !command.args().iter().any(asks) {
+            return;
+        }
+        let lists = self.script.upstream(id).into_iter().any(|other| {
+            let other = &self.script.commands[other];
+            other.name() == Some("ls") && has(other.args(), "R", &["recursive"])
+        });
+        if lists {
+            let reason = "searches for places with special rights";
+            self.add(Rule::SystemSurvey, command.span, reason);
+        }
+    }
+
+    /// One password after the other, from a list.
+    fn tries_passwords(&mut self, id: CommandId, name: &str, command: &Command) {
+        // The source is searched below: only for what is brief, and for these.
+        if !self.is_brief() || !matches!(name, "sshpass" | "su" | "sudo") {
+            return;
+        }
+        let args = command.args();
+        let reads = |other: &Command| matches!(other.name(), Some("cat" | "head" | "crunch"));
+        let listed = |word: &Word| {
+            let mut inner = word.substitutions().flatten();
+            let several = self.source.contains("for ");
+            several && inner.any(|other| reads(&self.script.commands[other]))
+        };
+        let tried = match name {
+            "sshpass" => args.iter().any(listed),
+            "su" => true,
+            "sudo" => has(args, "S", &["stdin"]),
+            _ => false,
+        };
+        let looped = self.source.contains("while read") || self.source.contains("while IFS");
+        let fed = self.script.upstream(id).into_iter().any(|other| {
+            let other = &self.script.commands[other];
+            let variable = other
+                .args()
+                .iter()
+                .any(|word| word.variables().next().is_some());
+            other.name() == Some("echo") && (variable || other.args().iter().any(listed))
+        });
+        let read = |word: &Word| word.variables().next().is_some();
+        let from_list = tried && (name == "sshpass" || fed && self.source.contains("for "));
+        let by_line = looped && (tried && fed || name == "sshpass" && args.iter().any(read));
+        if from_list || by_line {
+            let reason = "tries one password after the other";
+            self.add(Rule::SystemSurvey, command.span, reason);
         }
     }
 

@@ -301,6 +301,12 @@ impl Judge<'_> {
                 {
                     self.add(Rule::TraceRemoval, span, "stops recording history");
                 }
+                name if name.to_ascii_lowercase().ends_with("_proxy")
+                    && hosts::suspicion(value).is_some() =>
+                {
+                    let reason = format!("sends connections through {value}");
+                    self.add(Rule::NetworkHost, span, reason);
+                }
                 "HISTIGNORE" if value.starts_with('*') => {
                     self.add(Rule::TraceRemoval, span, "stops recording history");
                 }

@@ -82,7 +82,10 @@ impl Judge<'_> {
     /// `curl`, `wget` and their kin.
     pub(super) fn fetch(&mut self, id: CommandId, name: &str, command: &Command) {
         let args = command.args();
-        let is_address = |word: &&Word| hosts::is_url(&word.text) || word.text.contains('.');
+        let is_address = |word: &&Word| {
+            let file = word.text.starts_with(['.', '/', '~', '@']);
+            hosts::is_url(&word.text) || word.text.contains('.') && !file
+        };
         let urls: Vec<&Word> = operands(args).filter(is_address).collect();
         let local = urls
             .iter()
