@@ -295,7 +295,7 @@ impl<'a> Judge<'a> {
             }
             self.unlisted(path, callee, args, span);
             let named = path.rsplit_once('.').map_or("", |(_, name)| name);
-            let secret = self.dialect.entry(&format!(".{named}"));
+            let secret = self.dialect.method(named);
             if let Some("secrets") = secret.map(|entry| entry.action) {
                 let reason = format!("`{named}` reads every secret there is");
                 self.findings
@@ -435,10 +435,11 @@ impl<'a> Judge<'a> {
             );
         }
         let first = value.as_text().unwrap_or_default();
-        let proxy = index
-            .exact()
-            .is_some_and(|name| name.to_ascii_lowercase().ends_with("_proxy"));
-        if environment && proxy && hosts::suspicion(first).is_some() {
+        let proxy = environment
+            && index
+                .exact()
+                .is_some_and(|name| name.to_ascii_lowercase().ends_with("_proxy"));
+        if proxy && hosts::suspicion(first).is_some() {
             let reason = "sends all requests through another machine";
             self.findings.add(Rule::NetworkHost, span, reason);
         }
