@@ -496,7 +496,10 @@ impl<'a> Judge<'a> {
         if let Some(value) = dialled {
             self.seen.hosts.extend(host.clone());
             let series = value.taint.has(Taint::SERIES);
-            if series && host.as_deref().is_some_and(is_numbered) || self.seen.hosts.len() > 10 {
+            let ports = value.as_text().is_some_and(|text| text.ends_with(UNKNOWN));
+            let ports = ports && host.as_deref().is_some_and(|host| !host.contains('/'));
+            let one_by_one = ports || host.as_deref().is_some_and(is_numbered);
+            if series && one_by_one || self.seen.hosts.len() > 10 {
                 let reason = "tries one address after the other";
                 self.findings.add(Rule::SystemSurvey, span, reason);
             }

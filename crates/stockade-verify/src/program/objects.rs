@@ -268,6 +268,16 @@ impl Judge<'_> {
         }
     }
 
+    /// `response.pipe(file)`
+    fn pipes(&mut self, base: &Value, name: &str, args: &Args) {
+        if name == "pipe"
+            && base.deep_taint().has(Taint::DOWNLOADED | Taint::SOCKET)
+            && let Some(Kind::Handle(file)) = args.first().map(|value| &value.kind)
+        {
+            self.downloaded.insert(file.clone());
+        }
+    }
+
     fn unknown_method(
         &mut self,
         base: &Value,
@@ -277,6 +287,7 @@ impl Judge<'_> {
         indirect: bool,
     ) {
         self.any_method(base, name, args, span);
+        self.pipes(base, name, args);
         if is_sending(name) {
             self.sends_unknown(name, args, span);
         }
