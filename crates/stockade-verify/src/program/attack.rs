@@ -190,6 +190,14 @@ impl Judge<'_> {
             .weigh(self.brief, Rule::SandboxGadget, span, reason);
     }
 
+    /// `Object.assign(Object.prototype, …)`
+    pub(super) fn assigns(&mut self, args: &Args, span: Span) {
+        let first = args.first().and_then(Value::as_api);
+        if matches!(first, Some("Object.prototype" | "Array.prototype")) {
+            self.pollutes(span);
+        }
+    }
+
     /// Markup put into a page: whoever wrote it runs code there.
     pub(crate) fn shows_markup(&mut self, value: &Value, span: Span) {
         if value

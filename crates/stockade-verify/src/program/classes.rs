@@ -25,6 +25,7 @@ impl Eval<'_, '_> {
             if let Stmt::Function(function) = statement
                 && let Some(name) = &function.name
             {
+                self.methods.insert(name.clone());
                 let path = format!("{}.{name}", class.name);
                 self.bind(path.into(), Value::of(Kind::Function(Rc::clone(function))));
             }
@@ -52,8 +53,10 @@ impl Eval<'_, '_> {
         self.body(&class.body);
         let members = self.scopes.pop().unwrap_or_default();
         for (name, value) in members {
-            if !value.is_unknown() && !name.contains('.') {
+            let function = matches!(value.kind, Kind::Function(_)) && self.methods.contains(&name);
+            if !value.is_unknown() && !name.contains('.') && !function {
                 self.bind(format!("{}.{name}", class.name).into(), value);
+                self.methods.insert(name);
             }
         }
         self.class = outer;
@@ -91,6 +94,9 @@ impl Eval<'_, '_> {
 
     /// A method of an object of the file's own class, or of the class itself.
     pub(super) fn member_of(&self, path: &str, attr: &str) -> Option<Value> {
+        if !self.methods.contains(attr) {
+            return None;
+        }
         let object = Value::api(format!("{OWN}{path}"));
         self.own_method(path.trim_end_matches("()"), attr, &object)
     }

@@ -53,6 +53,10 @@ pub(crate) struct Eval<'j, 'a> {
     open_ended: bool,
     /// Depth of loops without a known end.
     pub(crate) endless: usize,
+    /// Names of methods and members of the file's classes.
+    pub(super) methods: Set<Text>,
+    /// What functions that are given nothing return.
+    pub(super) constant: Map<*const Function, Value>,
     /// The class whose body is looked at.
     pub(super) class: Option<Text>,
     /// Hurried inside a loop without an end that waits for nothing.
@@ -76,6 +80,8 @@ impl<'j, 'a> Eval<'j, 'a> {
             anonymous: Vec::new(),
             open_ended: false,
             endless: 0,
+            methods: Set::default(),
+            constant: Map::default(),
             class: None,
             pace: Pace::Calm,
         }

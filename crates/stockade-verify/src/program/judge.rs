@@ -295,7 +295,7 @@ impl<'a> Judge<'a> {
             }
             self.unlisted(path, callee, args, span);
             let named = path.rsplit_once('.').map_or("", |(_, name)| name);
-            let secret = self.dialect.entry(&format!(".{named}"));
+            let secret = self.dialect.method(named);
             if let Some("secrets") = secret.map(|entry| entry.action) {
                 let reason = format!("`{named}` reads every secret there is");
                 self.findings
@@ -435,10 +435,11 @@ impl<'a> Judge<'a> {
             );
         }
         let first = value.as_text().unwrap_or_default();
-        let proxy = index
-            .exact()
-            .is_some_and(|name| name.to_ascii_lowercase().ends_with("_proxy"));
-        if environment && proxy && hosts::suspicion(first).is_some() {
+        let proxy = environment
+            && index
+                .exact()
+                .is_some_and(|name| name.to_ascii_lowercase().ends_with("_proxy"));
+        if proxy && hosts::suspicion(first).is_some() {
             let reason = "sends all requests through another machine";
             self.findings.add(Rule::NetworkHost, span, reason);
         }
@@ -495,7 +496,10 @@ impl<'a> Judge<'a> {
         if let Some(value) = dialled {
             self.seen.hosts.extend(host.clone());
             let series = value.taint.has(Taint::SERIES);
-            if series && host.as_deref().is_some_and(is_numbered) || self.seen.hosts.len() > 10 {
+            let ports = value.as_text().is_some_and(|text| text.ends_with(UNKNOWN));
+            let ports = ports && host.as_deref().is_some_and(|host| !host.contains('/'));
+            let one_by_one = ports || host.as_deref().is_some_and(is_numbered);
+            if series && one_by_one || self.seen.hosts.len() > 10 {
                 let reason = "tries one address after the other";
                 self.findings.add(Rule::SystemSurvey, span, reason);
             }

@@ -27,7 +27,7 @@ impl Judge<'_> {
         if let Kind::Handle(path) = &base.kind {
             return self.handle(&path.clone(), name, args, span);
         }
-        if let Some(entry) = self.dialect.entry(&format!(".{name}")) {
+        if let Some(entry) = self.dialect.method(name) {
             match entry.action {
                 "write-self" | "read-self" => {
                     if let Some(path) = base.as_text() {
@@ -167,50 +167,48 @@ impl Judge<'_> {
 
     /// `containers.run(…, privileged=True)`, `createContainer({HostConfig: {Privileged: true}})`
     pub(super) fn privileges(&mut self, args: &Args, span: Span) {
-        let mut given: Vec<(&str, &Value)> = args
-            .named
-            .iter()
-            .map(|(name, value)| (&**name, value))
-            .collect();
-        let mut objects: Vec<&Value> = args.positional.iter().collect();
-        // An object, and the one inside it.
-        for _ in 0..2 {
-            let inner: Vec<&(Value, Value)> = objects
-                .iter()
-                .filter_map(|value| match &value.kind {
-                    Kind::Dict(pairs) if pairs.len() <= 32 => Some(pairs.iter()),
-                    _ => None,
-                })
-                .flatten()
-                .collect();
-            given.extend(
-                inner
-                    .iter()
-                    .map(|(key, value)| (key.exact().unwrap_or_default(), value)),
-            );
-            objects = inner.iter().map(|(_, value)| value).collect();
+        for (name, value) in &args.named {
+            self.privilege(name, value, span);
         }
-        for (name, value) in given {
-            let all = match name {
-                "privileged" | "Privileged" => matches!(value.kind, Kind::Bool(true)),
-                "pid_mode" | "PidMode" | "ipc_mode" => value.exact() == Some("host"),
-                "volumes" | "binds" | "Binds" => shares_host(value),
-                "cap_add" | "CapAdd" => value.as_list().is_some_and(|all| {
-                    all.iter().any(|one| {
-                        matches!(
-                            one.exact(),
-                            Some("SYS_ADMIN" | "ALL" | "SYS_PTRACE" | "SYS_MODULE")
-                        )
-                    })
-                }),
-                _ => false,
-            };
-            if all {
-                let reason = "gives a container the host or all rights";
-                let certain = self.brief || name == "volumes" || name == "Binds";
-                self.findings
-                    .weigh(certain, Rule::ContainerEscape, span, reason);
-            }
+        for value in &args.positional {
+            self.privileges_in(value, 2, span);
+        }
+    }
+
+    /// Options in an object, and in the one inside it.
+    fn privileges_in(&mut self, value: &Value, depth: usize, span: Span) {
+        let Kind::Dict(pairs) = &value.kind else {
+            return;
+        };
+        if depth == 0 || pairs.len() > 32 {
+            return;
+        }
+        for (key, value) in pairs.iter() {
+            self.privilege(key.exact().unwrap_or_default(), value, span);
+            self.privileges_in(value, depth - 1, span);
+        }
+    }
+
+    fn privilege(&mut self, name: &str, value: &Value, span: Span) {
+        let all = match name {
+            "privileged" | "Privileged" => matches!(value.kind, Kind::Bool(true)),
+            "pid_mode" | "PidMode" | "ipc_mode" => value.exact() == Some("host"),
+            "volumes" | "binds" | "Binds" => shares_host(value),
+            "cap_add" | "CapAdd" => value.as_list().is_some_and(|all| {
+                all.iter().any(|one| {
+                    matches!(
+                        one.exact(),
+                        Some("SYS_ADMIN" | "ALL" | "SYS_PTRACE" | "SYS_MODULE")
+                    )
+                })
+            }),
+            _ => false,
+        };
+        if all {
+            let reason = "gives a container the host or all rights";
+            let certain = self.brief || name == "volumes" || name == "Binds";
+            self.findings
+                .weigh(certain, Rule::ContainerEscape, span, reason);
         }
     }
 
@@ -247,11 +245,14 @@ impl Judge<'_> {
 
     /// A store of secrets given to whatever opens, reads or sends files.
     pub(super) fn takes_file(&mut self, name: &str, args: &Args, span: Span) {
-        let lower = name.to_ascii_lowercase();
         let verbs = [
             "open", "read", "load", "parse", "connect", "database", "upload", "copy", "send", "put",
         ];
-        if !verbs.iter().any(|verb| lower.starts_with(verb)) {
+        let is = |verb: &&str| {
+            let head = name.get(..verb.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(verb))
+        };
+        if !verbs.iter().any(is) {
             return;
         }
         for value in &args.positional {
@@ -267,6 +268,16 @@ impl Judge<'_> {
         }
     }
 
+    /// `response.pipe(file)`
+    fn pipes(&mut self, base: &Value, name: &str, args: &Args) {
+        if name == "pipe"
+            && base.deep_taint().has(Taint::DOWNLOADED | Taint::SOCKET)
+            && let Some(Kind::Handle(file)) = args.first().map(|value| &value.kind)
+        {
+            self.downloaded.insert(file.clone());
+        }
+    }
+
     fn unknown_method(
         &mut self,
         base: &Value,
@@ -276,6 +287,7 @@ impl Judge<'_> {
         indirect: bool,
     ) {
         self.any_method(base, name, args, span);
+        self.pipes(base, name, args);
         if is_sending(name) {
             self.sends_unknown(name, args, span);
         }

@@ -64,6 +64,9 @@ fn purpose(name: &str) -> Option<(Rule, &'static str)> {
 impl Judge<'_> {
     /// A function of the system, called by its name: of a loaded library, of any object.
     pub(super) fn system_function(&mut self, name: &str, span: Span) {
+        if !name.starts_with(|c: char| c.is_ascii_uppercase() || c == 'p' || c == 'm') {
+            return;
+        }
         if let Some((rule, what)) = purpose(name) {
             self.findings.add(rule, span, format!("`{name}` {what}"));
         }

@@ -42,6 +42,16 @@ impl Judge<'_> {
                 self.takes(arg.and_then(Value::as_int).unwrap_or(0), span);
                 result
             }
+            "assign" => {
+                self.assigns(args, span);
+                result
+            }
+            "type" => {
+                if let Some(text) = arg.and_then(Value::as_text) {
+                    self.command_text(text, span);
+                }
+                result
+            }
             "merge" => {
                 if args.taint().has(Taint::REQUEST) {
                     let reason = format!("`{path}` merges what a visitor sends, prototypes too");

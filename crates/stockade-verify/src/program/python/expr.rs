@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tree_sitter::Node;
 
 use super::super::escapes;
-use super::super::ir::{Arg, Call, Each, Expr, ExprKind, Target};
+use super::super::ir::{Arg, Call, Each, Expr, ExprKind, Target, Text};
 use super::super::lowering::{Lower, nothing, statements_as_expression};
 use super::super::tree::{children, field, span};
 use super::Lowering;
@@ -39,7 +39,10 @@ impl Lowering<'_> {
             "true" => ExprKind::Bool(true),
             "false" => ExprKind::Bool(false),
             "attribute" => match (self.boxed(field(node, "object")), field(node, "attribute")) {
-                (Some(object), Some(attribute)) => ExprKind::Attr(object, self.text(attribute)),
+                (Some(object), Some(attribute)) => {
+                    let end = span(node).end;
+                    member(*object, self.text(attribute), end)
+                }
                 _ => nothing(),
             },
             "subscript" => self.subscript(node),
@@ -300,5 +303,20 @@ pub(super) fn join_texts(parts: Vec<Expr>) -> ExprKind {
     match all.collect::<Option<Vec<_>>>() {
         Some(texts) => ExprKind::Text(texts.concat().into()),
         None => ExprKind::Template(parts),
+    }
+}
+
+/// `object.attribute`. Of `[*object.attribute]` the grammar makes `(*object).attribute`.
+fn member(object: Expr, attribute: Text, end: usize) -> ExprKind {
+    match object.kind {
+        ExprKind::Spread(inner) => {
+            let whole = Span::new(inner.span.start, end);
+            let attr = Expr::new(whole, ExprKind::Attr(inner, attribute));
+            ExprKind::Spread(Box::new(attr))
+        }
+        kind => {
+            let object = Expr::new(object.span, kind);
+            ExprKind::Attr(Box::new(object), attribute)
+        }
     }
 }
