@@ -27,10 +27,15 @@ fn parse_by(parser: &mut Parser, language: &Language, text: &str) -> Option<Tree
     parser.reset();
     parser.set_language(language).ok()?;
     let begun = Instant::now();
-    // Ordinary code parses at megabytes a second; recovery from garbage may not end.
-    let most = Duration::from_millis(1_000 + u64::try_from(text.len() / 1_000).unwrap_or(u64::MAX));
+    let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
+    // Recovery from garbage may not end. Counted in steps, so that a text is judged alike on every
+    // machine: ordinary code takes at most one for each 50 bytes.
+    let mut left = 10_000 + length / 10;
+    // And in time, for steps that take long.
+    let most = Duration::from_millis(5_000 + length / 500);
     let mut stop = |_: &ParseState| {
-        if begun.elapsed() > most {
+        left = left.saturating_sub(1);
+        if left == 0 || begun.elapsed() > most {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
