@@ -601,3 +601,32 @@ fn more_that_never_ends_or_never_comes_back() {
         ],
     );
 }
+
+#[test]
+fn collected_before_it_is_sent() {
+    each_unsafe(
+        "exfiltration",
+        &[
+            "tar -cvzf $HOME/data.tar.gz $HOME/$USERNAME",
+            "zip ~/data.zip ~/*.txt",
+        ],
+    );
+    each_unsafe(
+        "surveillance",
+        &["tcpdump -c 5 -nnni ens33", "tshark -i eth0"],
+    );
+    each_unsafe(
+        "account-read",
+        &[
+            "python3 -c \"import bz2; bz2.open('p.bz2','wb').write(open('/etc/passwd','rb').read())\"",
+        ],
+    );
+    all_safe(
+        "bash",
+        &[
+            "tar czf home_backup.tar.gz ~/",
+            "zip -r notes.zip ~/notes",
+            "tcpdump -i lo port 8080",
+        ],
+    );
+}

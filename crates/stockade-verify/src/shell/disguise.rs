@@ -111,6 +111,14 @@ impl Judge<'_> {
         if !self.is_brief() || !super::programs::Group::Captures.has(name) {
             return;
         }
+        let device = value_of(command.args(), 'i', &["interface"]);
+        let sniffs = matches!(name, "tcpdump" | "tshark" | "dumpcap");
+        let own =
+            |device: &str| matches!(device, "lo" | "lo0" | "any") || device.contains("docker");
+        if sniffs && device.is_some_and(|device| !own(device)) {
+            let reason = format!("`{name}` records what others send");
+            self.add(Rule::Surveillance, span, reason);
+        }
         let aside = |word: &Word| is_temporary(&word.text) && word.text.matches('/').count() > 1;
         if command.args().iter().any(aside) {
             let reason = format!("`{name}` records into a temporary place");

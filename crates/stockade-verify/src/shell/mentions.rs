@@ -60,6 +60,11 @@ impl Judge<'_> {
                 let reason = format!("`{name}` is given code that runs a command");
                 return self.add(Rule::ShellEscape, command.span, reason);
             }
+            let packs = ["gzip", "bz2", "zipfile", "tarfile", "lzma", "shutil.copy"];
+            if text.contains("/etc/passwd") && packs.iter().any(|how| text.contains(how)) {
+                let reason = "makes a copy of the list of accounts";
+                self.findings.raise(Rule::AccountRead, command.span, reason);
+            }
             let document = text.contains("\\verbatiminput{/") || text.contains("\\write18");
             let network = text.contains("/dev/tcp/") && !speaks;
             let payload = text.contains("<?") || document || network;

@@ -94,6 +94,13 @@ impl Judge<'_> {
                 let reason = format!("`{name}` packs up {path}, the record of who was here");
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
+            // `$HOME/*.txt`, `$HOME/$USER`: whatever is there.
+            let open = word.text.contains('*') && path.matches('/').count() <= 1;
+            let open = open || word.text.matches('$').count() > 1;
+            if packs && place.root == Root::Home && open {
+                let reason = format!("`{name}` packs up {}, a home", word.text);
+                return self.add(Rule::Exfiltration, command.span, reason);
+            }
             let there = WHOLE.contains(&path) && place.root == Root::Absolute;
             if packs && prints && there {
                 let reason = format!("`{name}` packs up all of {path}");
