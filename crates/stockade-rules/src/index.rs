@@ -15,6 +15,8 @@ use crate::rule::{Kind, PathRule, Pattern};
 pub struct Index<'a> {
     /// By path, shorter ones first.
     subtrees: Vec<(&'a [u8], &'a PathRule)>,
+    /// Whether any of those paths is so long, up to the longest: most lengths are no rule's.
+    lengths: Vec<bool>,
     /// By what they begin with: most begin with the workspace, and most paths are elsewhere.
     patterns: Vec<Patterns<'a>>,
 }
@@ -58,7 +60,16 @@ impl<'a> Index<'a> {
         for group in &mut patterns {
             group.named.sort_by_key(|(name, _)| by_length(name));
         }
-        Self { subtrees, patterns }
+        let longest = subtrees.last().map_or(0, |(path, _)| path.len());
+        let mut lengths = vec![false; longest + 1];
+        for (path, _) in &subtrees {
+            lengths[path.len()] = true;
+        }
+        Self {
+            subtrees,
+            lengths,
+            patterns,
+        }
     }
 
     /// Decides about one kind of access to `path`, which must be absolute and normalised.
@@ -104,7 +115,9 @@ impl<'a> Index<'a> {
 
     /// The rules on this very path.
     fn at(&self, path: &[u8]) -> impl Iterator<Item = &'a PathRule> {
-        equal(&self.subtrees, path)
+        let is_one = self.lengths.get(path.len()).copied().unwrap_or(false);
+        let among: &[_] = if is_one { &self.subtrees } else { &[] };
+        equal(among, path)
     }
 }
 
