@@ -6,7 +6,7 @@ use super::api::Dialect;
 use super::classes;
 use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED};
 use super::hash::Map;
-use super::ir::{Call, ExprKind, Function};
+use super::ir::{Call, Expr, ExprKind, Function};
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -32,10 +32,27 @@ impl Eval<'_, '_> {
             None => self.judge.blocked_call(&call.callee, span),
             Some(path) => self.pieced_import(path, call, &args, span),
         }
+        if self.is_hidden_global(&call.callee) {
+            self.judge.hidden_global(span);
+        }
         self.judge.constructs = call.constructs;
         let result = self.invoke(&callee, &args, span, &functions);
         self.keeps(&call.callee, &args);
         result
+    }
+
+    /// `self[decode(x)]`: a global function by a name that another function makes up.
+    fn is_hidden_global(&mut self, callee: &Expr) -> bool {
+        let ExprKind::Index(base, key) = &callee.kind else {
+            return false;
+        };
+        let (ExprKind::Name(name), ExprKind::Call(_)) = (&base.kind, &key.kind) else {
+            return false;
+        };
+        let global = matches!(&**name, "globalThis" | "global" | "window" | "self");
+        global
+            && self.dialect == Dialect::JavaScript
+            && self.name(name, base.span).as_api() == Some(name)
     }
 
     /// `require("child_" + "process")`: a module's name, in pieces for no reason but one.

@@ -392,7 +392,7 @@ impl<'j, 'a> Eval<'j, 'a> {
             .cloned()
     }
 
-    fn name(&mut self, name: &Text, _span: Span) -> Value {
+    pub(super) fn name(&mut self, name: &Text, _span: Span) -> Value {
         if let Some(value) = self.lookup(name) {
             return value;
         }

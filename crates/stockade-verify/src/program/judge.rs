@@ -267,6 +267,12 @@ impl<'a> Judge<'a> {
         }
     }
 
+    pub(crate) fn hidden_global(&mut self, span: Span) {
+        let reason = "calls a global function by a name that is made up as it runs";
+        self.findings
+            .weigh(self.brief, Rule::ObfuscatedName, span, reason);
+    }
+
     pub(crate) fn hidden_import(&mut self, module: &str, span: Span) {
         let reason = format!("imports `{module}` by a hidden name");
         self.findings.add(Rule::ObfuscatedName, span, reason);

@@ -5,6 +5,7 @@ use stockade_shell::{Command, CommandId, RedirectOp, Stdin, Word};
 
 use super::gather::{Matter, is_others, is_telling, stem};
 use super::programs::{Group, Membership};
+use super::staging::{is_far_temporary, is_temporary};
 use super::{Judge, operands, value_of};
 use crate::hosts;
 use crate::rule::Rule;
@@ -81,6 +82,7 @@ impl Judge<'_> {
             let host = hosts::host_of(text.trim_start_matches('/'));
             host.is_some_and(hosts::is_public_address)
         });
+        let to_temporary = self.is_brief() && command.args().iter().any(is_far_temporary);
         // `tftp host -c put file`: the command is several words.
         let put = given.clone().skip_while(|text| *text != "put");
         let put: Vec<&str> = put.collect();
@@ -104,11 +106,13 @@ impl Judge<'_> {
             let theirs = theirs.is_some_and(|place| is_others(place) || is_telling(place));
             let found = words.filter(|_| sends).find(|file| {
                 let place = self.place(file);
+                let staged = to_temporary && is_temporary(file);
                 let held = self.flow.file(&self.key(&Word::default(), file));
                 is_telling(&place)
                     || is_others(&place) && file.starts_with(['/', '~', '$'])
                     || held.is_some()
                     || theirs
+                    || staged
                     || bare && !file.starts_with('-')
             });
             if let Some(file) = found {

@@ -101,6 +101,19 @@ const RUNS: &[&str] = &[
     "callcommand",
     "shellexecute",
 ];
+const SENDS: &[&str] = &[
+    ":send(", ".send(", "->send(", ".write(", "fwrite(", ".puts", ".print", "sendfile",
+];
+const READS: &[&str] = &[
+    "io.open(",
+    "io.lines(",
+    "file.read(",
+    "file.open(",
+    "file.binread(",
+    "file_get_contents(",
+    "readfile(",
+    "slurp",
+];
 const EVALUATES: &[&str] = &["eval", "assert(", "create_function", "load("];
 const DECODES: &[&str] = &[
     "base64_decode",
@@ -171,6 +184,11 @@ impl Judge<'_> {
         } else if calls.runs && shell {
             self.findings
                 .add(Rule::ShellEscape, self.span, "starts a shell");
+        }
+        let any = |marks: &[&str]| marks.iter().any(|mark| lower.contains(mark));
+        if calls.socket && any(SENDS) && any(READS) {
+            let reason = "sends a file over a connection of its own";
+            self.findings.add(Rule::Exfiltration, self.span, reason);
         }
         let forks = [
             "fork while",

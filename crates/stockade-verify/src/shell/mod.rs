@@ -1,5 +1,6 @@
 //! Shell scripts: judged command by command, after `stockade-shell` has read them.
 
+mod blind;
 mod disguise;
 mod doors;
 mod download;
@@ -19,6 +20,7 @@ mod obfuscation;
 mod programs;
 mod search;
 mod shares;
+mod slips;
 mod sources;
 mod spawn;
 mod staging;
@@ -187,6 +189,9 @@ impl Judge<'_> {
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
+        self.sets_too_late(name, command);
+        self.runs_lines(id, name, command);
+        self.tells_by_waiting(id, name, command);
         self.mounts_share(name, command);
         self.publishes_container(name, command);
         self.renamed(name, command);
@@ -268,6 +273,7 @@ impl Judge<'_> {
         for embedded in &script.embedded {
             let span = embedded.code.span;
             let base = exact_base(self.source, &embedded.code);
+            self.given_to_another(&embedded.code);
             let language = match embedded.language {
                 stockade_shell::Language::Python => Nested::Full(Language::Python),
                 stockade_shell::Language::JavaScript => Nested::Full(Language::JavaScript),

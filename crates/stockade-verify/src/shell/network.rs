@@ -1,6 +1,6 @@
 //! Connections: shells on the network, listeners, names that carry data.
 
-use stockade_shell::{Command, CommandId, Hole, HoleKind, RedirectOp, is_shell};
+use stockade_shell::{Command, CommandId, Hole, HoleKind, RedirectOp, Word, is_shell};
 
 use super::download::interprets_stdin;
 use super::gather::Matter;
@@ -267,6 +267,13 @@ impl Judge<'_> {
                 "hostname" | "ip" | "ifconfig" | "who" | "ss" | "resolvectl" | "route"
             )
         };
+        let names_itself = |by: &str| {
+            let mut inner = command.words.iter().flat_map(Word::substitutions).flatten();
+            let only = inner.next().filter(|_| inner.next().is_none());
+            let args = only.map(|id| self.script.commands[id].args());
+            by == "uname" && args.is_some_and(|args| matches!(args, [arg] if arg.text == "-n"))
+        };
+        let own = |by: &str| own(by) || names_itself(by);
         let told = told.filter(|told| !asks || told.matter > Matter::Machine || !own(&told.by));
         let named = || {
             let mut words = command.args().iter();

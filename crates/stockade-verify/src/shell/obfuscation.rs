@@ -72,6 +72,9 @@ impl Judge<'_> {
                 return self.add(Rule::ObfuscatedCommand, command.span, reason);
             }
         }
+        if let Some(reason) = is_foreign_spelling(written) {
+            return self.add(Rule::ObfuscatedCommand, command.span, reason);
+        }
         let braced = written.starts_with('{') && written.contains(',') && written.contains('}');
         if braced && Group::WorthHiding.has(name) {
             return self.add(
@@ -199,6 +202,20 @@ impl Judge<'_> {
             );
         }
     }
+}
+
+/// What only another reader takes for a command: carets, which `cmd.exe` drops from names, and
+/// machine code written out.
+fn is_foreign_spelling(written: &str) -> Option<&'static str> {
+    let start = &written.as_bytes()[..written.len().min(256)];
+    let caret =
+        |at: &[u8]| at[1] == b'^' && at[0].is_ascii_alphabetic() && at[2].is_ascii_alphabetic();
+    if start.windows(3).filter(|at| caret(at)).count() >= 2 {
+        return Some("a command's name broken up by carets");
+    }
+    let code = |at: &[u8]| at.starts_with(b"\\x") && at[2..].iter().all(u8::is_ascii_hexdigit);
+    let whole = start.len() >= 64 && start.chunks(4).take(16).all(code);
+    whole.then_some("machine code in place of a command")
 }
 
 fn is_variable(written: &str) -> bool {

@@ -240,7 +240,9 @@ impl Judge<'_> {
             let unknown = word.literal().is_none() && !word.text.starts_with('.');
             let homes = ["/usr/home", "/export/home", "/var/www", "/mnt", "/media"];
             let homes = homes.contains(&place.path.as_str());
-            place.is(Kind::System) || place.is_home() || homes || unknown
+            let keeps = place.path.rsplit('/').next();
+            let keeps = keeps.is_some_and(|name| name.starts_with('.') && SECRETS.contains(&name));
+            place.is(Kind::System) || place.is_home() || homes || unknown || keeps
         };
         if !starts.is_empty() && !starts.iter().any(is_wide) {
             return;

@@ -34,6 +34,12 @@ pub(super) fn is_temporary(path: &str) -> bool {
         .any(|place| path.strip_prefix(place).is_some_and(below))
 }
 
+/// Whether a word names such a directory on another machine: `host:/tmp`.
+pub(super) fn is_far_temporary(word: &Word) -> bool {
+    let path = word.text.split_once(':').map(|(_, path)| path);
+    !word.text.starts_with('/') && path.is_some_and(is_temporary)
+}
+
 impl Judge<'_> {
     /// `scp /tmp/x host:/tmp/`: from one machine's temporary directory to another's, which is how
     /// tools come in and loot goes out (MITRE ATT&CK T1570, T1105).
@@ -41,12 +47,8 @@ impl Judge<'_> {
         if !matches!(name, "scp" | "rsync" | "sftp") || !self.is_brief() {
             return false;
         }
-        let far = |word: &&Word| {
-            let path = word.text.split_once(':').map(|(_, path)| path);
-            !word.text.starts_with('/') && path.is_some_and(is_temporary)
-        };
         let near = operands(command.args()).any(|word| is_temporary(&word.text));
-        let staged = near && operands(command.args()).any(|word| far(&word));
+        let staged = near && operands(command.args()).any(is_far_temporary);
         if staged {
             let reason = format!("`{name}` moves files between temporary places of two machines");
             self.add(Rule::Exfiltration, command.span, reason);

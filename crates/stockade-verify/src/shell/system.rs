@@ -26,7 +26,8 @@ impl Judge<'_> {
                 self.springs_trap(id, command);
             }
             "touch" => self.touch(command),
-            "date" if operands(args).any(|word| is_time(&word.text)) => {
+            // With BSD's `-j` it only converts.
+            "date" if !converts_only(args) && operands(args).any(|word| is_time(&word.text)) => {
                 self.add(Rule::TraceRemoval, span, "changes the machine's clock");
             }
             "docker" | "podman" | "nerdctl" => self.container(name, command),
@@ -331,16 +332,20 @@ impl Judge<'_> {
                     let reason = format!("makes other programs run {value}");
                     self.add(Rule::PersistencePreload, span, reason);
                 }
-                "GIT_SSH_COMMAND" | "GIT_EXTERNAL_DIFF" | "PAGER" | "EDITOR" | "VISUAL"
-                    if value.contains("/bin/sh") || value.contains("sh -c") =>
-                {
-                    let reason = format!("makes another program run {value}");
-                    self.add(Rule::ShellEscape, span, reason);
-                }
-                _ => {}
+                _ => self.names_program(command, assignment),
             }
         }
     }
+}
+
+/// `date -j`, `date -ujf%s`: BSD's option not to set the clock.
+fn converts_only(args: &[Word]) -> bool {
+    args.iter().any(|word| {
+        let short = word.text.strip_prefix('-');
+        // What follows `f` is a format.
+        let flags = short.and_then(|flags| flags.split(['f', '-']).next());
+        flags.is_some_and(|flags| flags.contains('j'))
+    })
 }
 
 /// `MMDDhhmm[[CC]YY][.ss]`
