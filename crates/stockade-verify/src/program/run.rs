@@ -308,7 +308,7 @@ impl Judge<'_> {
             if looks_encoded || taint.has(Taint::SPELLED) {
                 self.findings
                     .add(Rule::CodeHidden, span, format!("`{path}` of encoded text"));
-            } else if acts {
+            } else if acts && !value.exact().is_some_and(is_old_statement) {
                 let reason = format!("`{path}` of text that does more than compute");
                 self.findings.add(Rule::CodeDynamic, span, reason);
             } else {
@@ -421,6 +421,12 @@ pub(super) fn option(args: &Args, name: &str) -> Option<bool> {
                 }),
             _ => None,
         })
+}
+
+/// `exec code in globals, locals`: Python 2's statement, which Python 3 can only read as text.
+fn is_old_statement(text: &str) -> bool {
+    let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ' ' | ',' | '\n');
+    text.trim_start().starts_with("exec ") && text.contains(" in ") && text.chars().all(name)
 }
 
 /// Text that is code only after decoding.

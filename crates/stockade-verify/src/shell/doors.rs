@@ -203,7 +203,7 @@ impl Judge<'_> {
             || member.in_group(Group::Archivers)
             || member.in_group(Group::Tells)
             || stockade_shell::is_shell(name)
-            || self.functions.contains(name);
+            || self.is_own_function(command);
         let code = Group::Interpreters.has(stem(name));
         let talks = if code {
             command.args().iter().any(|word| speaks_network(&word.text))

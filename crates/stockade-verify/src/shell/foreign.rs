@@ -25,7 +25,7 @@ pub(crate) fn judge(
         return sql(&lower, Span::new(0, text.len()), findings);
     }
     let mut judge = Judge {
-        calls: Calls::new(&lower),
+        calls: Calls::new(language, &lower),
         span: Span::new(0, text.len()),
         analysis,
         findings,
@@ -61,10 +61,14 @@ struct Calls {
 }
 
 impl Calls {
-    fn new(lower: &str) -> Self {
+    fn new(language: Option<Language>, lower: &str) -> Self {
         let any = |marks: &[&str]| marks.iter().any(|mark| lower.contains(mark));
         Self {
-            socket: any(SOCKETS),
+            // In awk only that path opens one; other words are what it looks for.
+            socket: match language {
+                Some(Language::Awk) => lower.contains("/inet"),
+                _ => any(SOCKETS),
+            },
             runs: any(RUNS),
             evaluates: any(EVALUATES),
             decodes: any(DECODES),

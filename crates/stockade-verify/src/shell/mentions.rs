@@ -15,7 +15,7 @@ const MOST: usize = 256;
 impl Judge<'_> {
     pub(super) fn mentions(&mut self, name: &str, command: &Command) {
         // What a function of the script does with its arguments is judged where it does it.
-        if self.functions.contains(name) {
+        if self.is_own_function(command) {
             return;
         }
         let copies = command.args().first().is_some_and(|word| word.text == "cp");
@@ -38,7 +38,7 @@ impl Judge<'_> {
             let chosen = |text: &str| text.contains('^') && text.contains('=');
             command.args().iter().any(|word| chosen(&word.text))
         };
-        let written = value_after(command, &["-keyout", "-out"]);
+        let written = ["-keyout", "-out"].map(|option| value_after(command, option));
         let words = command.args().iter().map(|word| word.text.as_str());
         for text in words.chain(listed.split_whitespace()).take(MOST) {
             let speaks = matches!(
@@ -71,7 +71,7 @@ impl Judge<'_> {
             if payload && let Some((rule, what)) = crate::program::recognise(text) {
                 return self.add(rule, command.span, format!("holds {what}"));
             }
-            if written == Some(text) || one_variable && text.ends_with("/environ") {
+            if written.contains(&Some(text)) || one_variable && text.ends_with("/environ") {
                 continue;
             }
             self.spelled(text, command);
@@ -117,11 +117,9 @@ impl Judge<'_> {
 }
 
 /// The word after an option of `openssl` that names what it writes.
-fn value_after<'c>(command: &'c Command, options: &[&str]) -> Option<&'c str> {
+fn value_after<'c>(command: &'c Command, option: &str) -> Option<&'c str> {
     let args = command.args();
-    let at = args
-        .iter()
-        .position(|word| options.contains(&word.text.as_str()))?;
+    let at = args.iter().position(|word| word.text == option)?;
     args.get(at + 1).map(|word| word.text.as_str())
 }
 

@@ -144,6 +144,12 @@ impl Judge<'_> {
         self.script.commands.len() < LONG
     }
 
+    /// Whether a command is one of the script's own functions, whose names have a case.
+    fn is_own_function(&self, command: &Command) -> bool {
+        let name = command.name();
+        name.is_some_and(|name| self.functions.contains(name))
+    }
+
     fn add(&mut self, rule: Rule, span: Span, reason: impl Into<String>) {
         self.findings.add(rule, span, reason);
     }

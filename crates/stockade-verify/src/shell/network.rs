@@ -308,13 +308,25 @@ fn gives_shell(name: &str, command: &Command) -> bool {
     let args = command.args();
     match name {
         "telnet" => false,
-        "socat" => args.iter().any(|word| {
-            let text = word.text.to_ascii_lowercase();
-            let runs = ["exec:", "system:", "shell:"]
-                .iter()
-                .any(|kind| text.starts_with(kind));
-            runs && !text.starts_with("exec:echo")
-        }),
+        "socat" => {
+            let addresses = || operands(args).map(|word| word.text.to_ascii_lowercase());
+            let runs = |text: &str| {
+                let kinds = ["exec:", "system:", "shell:"];
+                kinds.iter().any(|kind| text.starts_with(kind))
+            };
+            // Between a program and the terminal nothing leaves; a shell there is an escape.
+            let here = |text: &str| {
+                let kind = text.split([',', ':']).next().unwrap_or_default();
+                matches!(
+                    kind,
+                    "-" | "stdio" | "stdin" | "readline" | "/dev/null" | "echo"
+                )
+            };
+            let shell = |text: &str| text.contains("sh");
+            let away = addresses().any(|text| !runs(&text) && !here(&text));
+            addresses()
+                .any(|text| runs(&text) && !text.starts_with("exec:echo") && (away || shell(&text)))
+        }
         _ => {
             let shell = |text: &str| ["sh", "cmd", "lua"].iter().any(|part| text.contains(part));
             has(args, "ec", &["exec", "sh-exec", "lua-exec"])

@@ -7,6 +7,9 @@ use super::download::is_escaped;
 use super::programs::Group;
 use crate::rule::Rule;
 
+/// Functions of a script that a name is compared with.
+const OWN: usize = 256;
+
 impl Judge<'_> {
     pub(super) fn spelling(&mut self, id: CommandId, command: &Command) {
         if let Some(parent) = command.parent {
@@ -156,7 +159,7 @@ impl Judge<'_> {
             );
         }
         self.runs_file("", command);
-        let spliced = spliced(word);
+        let spliced = spliced(word) && !self.fits_own_function(word);
         if spliced {
             let written = self
                 .source
@@ -169,6 +172,16 @@ impl Judge<'_> {
             );
         }
         self.spelling_of_pattern(id, command);
+    }
+
+    /// `start_$service`, with functions of such names in the script.
+    fn fits_own_function(&self, word: &Word) -> bool {
+        let [hole] = word.holes.as_slice() else {
+            return false;
+        };
+        let (before, after) = (&word.text[..hole.range.start], &word.text[hole.range.end..]);
+        let mut functions = self.script.functions.iter().take(OWN);
+        functions.any(|own| own.name.starts_with(before) && own.name.ends_with(after))
     }
 
     /// `1A=2 command`: not an assignment to every shell, but the command is meant.
