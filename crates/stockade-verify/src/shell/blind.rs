@@ -1,61 +1,43 @@
 //! Ways around a reader: data told by waiting, and commands that only the input or a
 //! variable names.
 
-use stockade_shell::{Assignment, Command, CommandId, Place as Position, Word, is_shell};
+use stockade_shell::{Command, CommandId, Place as Position, Word, is_shell};
 
 use super::staging::is_temporary;
-use super::{Judge, value_of};
+use super::{Judge, has, value_of};
+use crate::result::Span;
 use crate::rule::Rule;
 
-/// Commands after a test among which the wait is looked for.
+/// Commands before a wait that are looked at.
 const NEAR: usize = 4;
+
+/// How far before a wait what it depends on stands.
+const FAR: usize = 64;
 
 impl Judge<'_> {
     /// `if [ "$(whoami | cut -c1)" = a ]; then sleep 5; fi`: whoever sees how long it takes learns
     /// one character, without any connection.
     pub(super) fn tells_by_waiting(&mut self, id: CommandId, name: &str, command: &Command) {
-        if !matches!(name, "[" | "[[" | "test") {
+        let own = |word: &Word| matches!(word.text.as_str(), "127.0.0.1" | "localhost");
+        let waits = name == "sleep" || name == "ping" && command.args().iter().any(own);
+        if !waits || !self.is_brief() {
             return;
         }
-        let script = self.script;
-        let guessed = |word: &Word| word.literal().is_some_and(|text| text.chars().count() == 1);
-        let compares = |words: &[Word]| {
-            let [left, operator, right] = words else {
-                return false;
-            };
-            let equal = matches!(operator.text.as_str(), "=" | "==" | "-eq");
-            equal
-                && (guessed(right) && self.is_one_character(left)
-                    || guessed(left) && self.is_one_character(right))
+        let between = |from: usize| {
+            let text = self.source.get(from..command.span.start)?;
+            (text.len() < FAR).then_some(text)
         };
-        if !command.args().windows(3).any(compares) {
-            return;
-        }
-        let after = script.commands.iter().skip(id + 1).take(NEAR);
-        let mut after = after.filter(|other| other.span.start >= command.span.end);
-        if after.next().and_then(Command::name) == Some("sleep") {
-            let reason = "tells one character of a command's output by how long it waits";
+        let before = self.script.commands[..id].iter().rev().take(NEAR);
+        let mut before = before.filter(|other| is_one_character(other));
+        let printed = before.any(|other| between(other.span.end).is_some_and(guesses));
+        let start = command.span.start.saturating_sub(FAR - 1);
+        let cut = self.source.get(start..command.span.start);
+        let cut = cut.and_then(|text| text.split_once(":1}"));
+        let cut = cut.is_some_and(|(variable, rest)| variable.contains("${") && guesses(rest));
+        if printed || cut {
+            let reason = "tells one character of what is here by how long it waits";
             self.add(Rule::Exfiltration, command.span, reason);
         }
-    }
-
-    /// Whether a word is one character of what commands print.
-    fn is_one_character(&self, word: &Word) -> bool {
-        let mut inner = word.substitutions().flatten();
-        inner.any(|id| {
-            let inner = &self.script.commands[id];
-            let args = inner.args();
-            match inner.name() {
-                Some("cut") => value_of(args, 'c', &["characters"])
-                    .or_else(|| value_of(args, 'b', &["bytes"]))
-                    .is_some_and(is_one),
-                Some("head" | "tail") => value_of(args, 'c', &["bytes"]) == Some("1"),
-                Some("awk" | "gawk" | "mawk" | "expr") => {
-                    args.iter().any(|word| word.text.contains("substr"))
-                }
-                _ => false,
-            }
-        })
     }
 
     /// `… | xargs -I{} sh -c '{}'`: each line of the input is a command.
@@ -63,15 +45,18 @@ impl Judge<'_> {
         if !is_shell(name) {
             return;
         }
-        let Some(code) = value_of(command.args(), 'c', &[]) else {
+        let args = command.args();
+        if !has(args, "c", &[]) {
             return;
-        };
+        }
+        // With nothing after `-c` the line itself is put there.
+        let code = value_of(args, 'c', &[]).unwrap_or("{}");
         let code = code.trim_matches(['"', '\'', ' ']);
         let stands_for_line = |by: &Command| match by.name() {
             Some("parallel") => code == "{}",
             Some("xargs") => {
                 let given = value_of(by.args(), 'I', &["replace"]);
-                given.is_some_and(|mark| !mark.is_empty() && code == mark)
+                code == given.filter(|mark| !mark.is_empty()).unwrap_or("{}")
             }
             _ => false,
         };
@@ -82,10 +67,8 @@ impl Judge<'_> {
     }
 
     /// Variables that say which program another one runs, or where it looks for it.
-    pub(super) fn names_program(&mut self, command: &Command, assignment: &Assignment) {
-        let value = assignment.value.text.as_str();
-        let span = assignment.span;
-        match assignment.name.as_str() {
+    pub(super) fn names_program(&mut self, command: &Command, name: &str, value: &str, span: Span) {
+        match name {
             "GIT_SSH_COMMAND" | "GIT_EXTERNAL_DIFF" | "GIT_EDITOR" | "GIT_PAGER"
             | "GIT_ASKPASS" | "PAGER" | "MANPAGER" | "SYSTEMD_PAGER" | "EDITOR" | "VISUAL"
             | "BROWSER" | "SUDO_EDITOR" | "SUDO_ASKPASS" | "SSH_ASKPASS" | "LESSOPEN"
@@ -107,6 +90,35 @@ impl Judge<'_> {
             _ => {}
         }
     }
+}
+
+/// Whether a command in a substitution prints one character.
+fn is_one_character(command: &Command) -> bool {
+    let args = command.args();
+    command.place == Position::Substitution
+        && match command.name() {
+            Some("cut") => value_of(args, 'c', &["characters"])
+                .or_else(|| value_of(args, 'b', &["bytes"]))
+                .is_some_and(is_one),
+            Some("head" | "tail") => value_of(args, 'c', &["bytes"]) == Some("1"),
+            Some("awk" | "gawk" | "mawk" | "expr") => {
+                args.iter().any(|word| word.text.contains("substr"))
+            }
+            _ => false,
+        }
+}
+
+/// `)" = a ]; then`, `) in a)`: what follows is compared with one character.
+fn guesses(text: &str) -> bool {
+    let rest = text.trim_start_matches([')', '"', '`', ' ', '}']);
+    let rest = ["==", "=", "in ", "-eq "]
+        .iter()
+        .find_map(|how| rest.strip_prefix(how));
+    rest.is_some_and(|rest| {
+        let mut rest = rest.trim_start_matches([' ', '"', '\'', '(']).chars();
+        let guess = rest.next();
+        guess.is_some_and(char::is_alphanumeric) && !rest.next().is_some_and(char::is_alphanumeric)
+    })
 }
 
 /// A range of one: `1`, `3-3`.

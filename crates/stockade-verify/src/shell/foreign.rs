@@ -106,7 +106,18 @@ const RUNS: &[&str] = &[
     "shellexecute",
 ];
 const SENDS: &[&str] = &[
-    ":send(", ".send(", "->send(", ".write(", "fwrite(", ".puts", ".print", "sendfile",
+    ":send(",
+    ".send(",
+    "->send(",
+    ".write(",
+    "fwrite(",
+    ".puts",
+    ".print",
+    "sendfile",
+    "copy_stream",
+    "copy_to_stream",
+    "fcopy",
+    "print $",
 ];
 const READS: &[&str] = &[
     "io.open(",
@@ -117,6 +128,13 @@ const READS: &[&str] = &[
     "file_get_contents(",
     "readfile(",
     "slurp",
+    "copy_stream(\"/",
+    "fopen(",
+    "[open ",
+    "open f,",
+    "open(f,",
+    "open my $",
+    "open(my $",
 ];
 const EVALUATES: &[&str] = &["eval", "assert(", "create_function", "load("];
 const DECODES: &[&str] = &[

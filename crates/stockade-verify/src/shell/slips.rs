@@ -4,6 +4,7 @@ use stockade_shell::{Command, Word};
 
 use super::programs::Group;
 use super::{Judge, has, operands};
+use crate::hosts::is_url;
 use crate::rule::Rule;
 
 impl Judge<'_> {
@@ -33,9 +34,9 @@ impl Judge<'_> {
         let program = words
             .next()
             .is_some_and(|word| Group::WorthHiding.has(word));
-        let argument = words
-            .next()
-            .is_some_and(|word| word.len() > 1 && word.starts_with(['-', '/', '~']));
+        let argument = words.next().is_some_and(|word| {
+            word.len() > 1 && word.starts_with(['-', '/', '~']) || is_url(word)
+        });
         if program && argument && !code.text.contains('\n') {
             self.analysis
                 .command_text(&code.text, code.span, self.findings);

@@ -272,6 +272,12 @@ impl Judge<'_> {
                 .args()
                 .iter()
                 .filter_map(|word| word.text.split_once('='));
+            let mut names = given
+                .clone()
+                .take_while(|(name, _)| !name.contains([' ', '/']));
+            if let Some((name, value)) = names.find(|(name, _)| *name == "PATH") {
+                self.names_program(command, name, value, command.span);
+            }
             let loaded = given
                 .take_while(|(name, _)| !name.contains(' '))
                 .find(|(name, value)| {
@@ -327,12 +333,13 @@ impl Judge<'_> {
                     self.add(Rule::Surveillance, span, reason);
                 }
                 "BASH_ENV" | "PROMPT_COMMAND" | "PYTHONSTARTUP" | "PERL5OPT" | "NODE_OPTIONS"
+                | "RUBYOPT" | "PERL5DB" | "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS"
                     if value.contains("/tmp/") || value.contains("curl ") =>
                 {
                     let reason = format!("makes other programs run {value}");
                     self.add(Rule::PersistencePreload, span, reason);
                 }
-                _ => self.names_program(command, assignment),
+                name => self.names_program(command, name, value, span),
             }
         }
     }
