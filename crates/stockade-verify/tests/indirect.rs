@@ -131,3 +131,17 @@ fn the_old_exec_statement_is_left_alone() {
         "code-dynamic",
     );
 }
+
+#[test]
+fn excerpts_are_read_as_if_finished() {
+    is_unsafe(
+        "python",
+        "from setuptools import setup\nsetup(\n    name='x',\n    cmdclass={'install': Evil},\n    classifiers=[\n        'a',\n",
+        "persistence-install-hook",
+    );
+    is_unsafe(
+        "python",
+        "exec(__import__('base64').b64decode('aW1wb3J0IG9z')\n",
+        "code-hidden",
+    );
+}

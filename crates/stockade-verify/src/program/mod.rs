@@ -32,6 +32,7 @@ mod seen;
 mod send;
 mod system;
 mod tree;
+mod truncated;
 mod value;
 
 use crate::analysis::{Analysis, Nested};
@@ -50,14 +51,14 @@ pub(crate) fn judge(
     analysis: &Analysis<'_>,
     findings: &mut Findings,
 ) -> Vec<Span> {
-    let (dialect, program) = match language {
-        Language::Python => (Dialect::Python, python::lower(text)),
-        Language::Go => (Dialect::Go, go::lower(text)),
-        Language::JavaScript => (Dialect::JavaScript, javascript::lower(text)),
-        Language::TypeScript => (Dialect::JavaScript, javascript::lower_typescript(text)),
+    let (dialect, lower): (_, fn(&str) -> Option<ir::Program>) = match language {
+        Language::Python => (Dialect::Python, python::lower),
+        Language::Go => (Dialect::Go, go::lower),
+        Language::JavaScript => (Dialect::JavaScript, javascript::lower),
+        Language::TypeScript => (Dialect::JavaScript, javascript::lower_typescript),
         Language::Bash => return Vec::new(),
     };
-    let Some(program) = program else {
+    let Some(program) = lower(text) else {
         findings.add(
             Rule::Unreadable,
             Span::new(0, text.len().min(80)),
@@ -65,6 +66,12 @@ pub(crate) fn judge(
         );
         return Vec::new();
     };
+    let broken = program.broken;
+    let whole = broken.and_then(|_| truncated::completed(dialect, text));
+    let whole = whole.and_then(|text| lower(&text));
+    let program = whole
+        .filter(|whole| whole.broken.is_none())
+        .unwrap_or(program);
     let mut judge = judge::Judge::new(dialect, analysis, findings, text);
     let complete = eval::Eval::new(dialect, &mut judge).run(&program);
     judge.finish();
@@ -81,7 +88,7 @@ pub(crate) fn judge(
             .notes
             .push("the program is too large: analysed in part".to_owned());
     }
-    if let Some(span) = program.broken
+    if let Some(span) = broken
         && analysis.depth == 0
     {
         let reason = "not valid from here: analysed as far as it could be read";
