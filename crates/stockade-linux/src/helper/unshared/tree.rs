@@ -52,23 +52,29 @@ fn has_children() -> bool {
     }
 }
 
-/// Every process whose chain of parents leads to the caller.
+/// Every process whose chain of parents leads to the caller, parents before their children: whoever
+/// outlived a child by a moment would go on as if it had ended by itself. The first process of a
+/// pid namespace takes all others in it along.
 fn descendants() -> Vec<Pid> {
     let own = getpid().as_raw_nonzero().get();
     let parents = parents();
-    let is_below = |mut pid: i32| {
+    let depth = |mut pid: i32| {
         // As long as the longest chain can be; what was read is a moment's blur and may loop.
-        for _ in 0..=parents.len() {
+        for depth in 0..=parents.len() {
             match parents.get(&pid) {
-                Some(parent) if *parent == own => return true,
+                Some(parent) if *parent == own => return Some(depth),
                 Some(parent) => pid = *parent,
-                None => return false,
+                None => return None,
             }
         }
-        false
+        None
     };
-    let below = parents.keys().copied().filter(|pid| is_below(*pid));
-    below.filter_map(Pid::from_raw).collect()
+    let below = parents.keys().copied();
+    let mut below: Vec<(usize, Pid)> = below
+        .filter_map(|pid| Some((depth(pid)?, Pid::from_raw(pid)?)))
+        .collect();
+    below.sort_by_key(|(depth, _)| *depth);
+    below.into_iter().map(|(_, pid)| pid).collect()
 }
 
 /// The parent of each process.
