@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tree_sitter::Node;
 
 use super::super::escapes;
-use super::super::ir::{Arg, Call, Each, Expr, ExprKind, Target, Text};
+use super::super::ir::{Arg, Call, Each, Expr, ExprKind, Target};
 use super::super::lowering::{Lower, nothing, statements_as_expression};
 use super::super::tree::{children, field, span};
 use super::Lowering;
@@ -40,8 +40,8 @@ impl Lowering<'_> {
             "false" => ExprKind::Bool(false),
             "attribute" => match (self.boxed(field(node, "object")), field(node, "attribute")) {
                 (Some(object), Some(attribute)) => {
-                    let end = span(node).end;
-                    member(*object, self.text(attribute), end)
+                    let attribute = self.text(attribute);
+                    below_star(*object, node, |object| ExprKind::Attr(object, attribute))
                 }
                 _ => nothing(),
             },
@@ -127,7 +127,7 @@ impl Lowering<'_> {
         let (Some(value), Some(index)) = (field(node, "value"), field(node, "subscript")) else {
             return nothing();
         };
-        let value = Box::new(self.expr(value));
+        let value = self.expr(value);
         let mut cursor = node.walk();
         let all: Vec<_> = node
             .children_by_field_name("subscript", &mut cursor)
@@ -137,11 +137,11 @@ impl Lowering<'_> {
             let span = crate::result::Span::new(first.start_byte(), last.end_byte());
             let items = all.iter().map(|item| self.expr(*item)).collect();
             let index = Expr::new(span, ExprKind::List(items));
-            return ExprKind::Index(value, Box::new(index));
+            return below_star(value, node, |value| ExprKind::Index(value, Box::new(index)));
         }
         if index.kind() != "slice" {
             let index = Box::new(self.expr(index));
-            return ExprKind::Index(value, index);
+            return below_star(value, node, |value| ExprKind::Index(value, index));
         }
         // `a:b:c`, each part optional: told apart by the colons.
         let mut parts = [None, None, None];
@@ -150,21 +150,18 @@ impl Lowering<'_> {
         for child in index.children(&mut cursor) {
             if child.kind() == ":" {
                 at += 1;
-            } else if child.is_named() && at < 3 {
+            } else if child.is_named() && !child.is_extra() && at < 3 {
                 parts[at] = Some(Box::new(self.expr(child)));
             }
         }
-        ExprKind::Slice(value, parts)
+        below_star(value, node, |value| ExprKind::Slice(value, parts))
     }
 
     fn call(&mut self, node: Node<'_>) -> ExprKind {
         let Some(function) = field(node, "function") else {
             return nothing();
         };
-        // `f(a(), *b.c())`: the star is not part of what is called.
-        let starred = function.named_child(0);
-        let starred = starred.filter(|_| function.kind() == "list_splat");
-        let callee = self.expr(starred.unwrap_or(function));
+        let callee = self.expr(function);
         let args = match field(node, "arguments") {
             Some(list) if list.kind() == "argument_list" => children(list)
                 .into_iter()
@@ -176,18 +173,13 @@ impl Lowering<'_> {
             }],
             None => Vec::new(),
         };
-        let call = ExprKind::Call(Box::new(Call {
-            callee,
-            args,
-            constructs: false,
-        }));
-        match starred {
-            Some(inner) => {
-                let whole = Span::new(inner.start_byte(), node.end_byte());
-                ExprKind::Spread(Box::new(Expr::new(whole, call)))
-            }
-            None => call,
-        }
+        below_star(callee, node, |callee| {
+            ExprKind::Call(Box::new(Call {
+                callee: *callee,
+                args,
+                constructs: false,
+            }))
+        })
     }
 
     fn binary(&mut self, node: Node<'_>) -> ExprKind {
@@ -306,17 +298,14 @@ pub(super) fn join_texts(parts: Vec<Expr>) -> ExprKind {
     }
 }
 
-/// `object.attribute`. Of `[*object.attribute]` the grammar makes `(*object).attribute`.
-fn member(object: Expr, attribute: Text, end: usize) -> ExprKind {
-    match object.kind {
+/// What is made of a value. Of `[*a.b]`, `f(a(), *b.c())` and `[*a[0]]` the grammar makes `(*a).b` and
+/// so on: the star is put back in front of all.
+fn below_star(value: Expr, whole: Node<'_>, make: impl FnOnce(Box<Expr>) -> ExprKind) -> ExprKind {
+    match value.kind {
         ExprKind::Spread(inner) => {
-            let whole = Span::new(inner.span.start, end);
-            let attr = Expr::new(whole, ExprKind::Attr(inner, attribute));
-            ExprKind::Spread(Box::new(attr))
+            let span = Span::new(inner.span.start, whole.end_byte());
+            ExprKind::Spread(Box::new(Expr::new(span, make(inner))))
         }
-        kind => {
-            let object = Expr::new(object.span, kind);
-            ExprKind::Attr(Box::new(object), attribute)
-        }
+        kind => make(Box::new(Expr::new(value.span, kind))),
     }
 }

@@ -643,13 +643,16 @@ impl<'t> Reader<'t> {
         if !self.take_word(Word::Import)? {
             return None;
         }
+        let future = path == "__future__";
         if self.take("*")? {
+            if future {
+                return None;
+            }
             let path = self.shared(path);
             let span = self.span(start);
             out.push(Stmt::ImportAll { path, span });
             return Some(());
         }
-        let future = path == "__future__";
         let bracketed = self.take("(")?;
         loop {
             let start = self.token.start;
