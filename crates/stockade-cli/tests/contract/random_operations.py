@@ -45,7 +45,7 @@ def open_file():
     for flag in FLAGS:
         if chance.random() < (.5 if flag == os.O_CREAT else .2): flags |= flag
     draw(oct(flags))
-    fd = os.open(path(), flags, chance.choice(MODES), dir_fd=base())
+    fd = os.open(path(), flags, chance.choice([*MODES, 0o100644]), dir_fd=base())
     try:
         info = os.fstat(fd)
         said = [oct(info.st_mode), info.st_nlink, fcntl.fcntl(fd, fcntl.F_GETFL) & ~HIDDEN, fcntl.fcntl(fd, fcntl.F_GETFD)]

@@ -39,7 +39,8 @@ impl Mediator<'_> {
     ) -> Result<Answer, Errno> {
         let flags = open_flags(flags)?;
         // No set-id program is made, whoever may run it later.
-        let mode = Mode::from_bits_truncate(low_word(mode).cast_unsigned() & !SET_ID);
+        // Nor does the kernel look at more than these bits; Java gives it a kind as well.
+        let mode = Mode::from_raw_mode(low_word(mode).cast_unsigned() & 0o7777 & !SET_ID);
         let inherit = if flags.contains(OFlags::CLOEXEC) {
             Inherit::CloseOnExec
         } else {
