@@ -29,6 +29,7 @@ def path():
     if .2 < kind < .24: text = text.replace('/', '//')
     if .24 < kind < .26: text = f'/proc/self/cwd/{text}'
     if kind > .93: text += '/'
+    if kind > .995: text = ''
     return draw(text)
 
 

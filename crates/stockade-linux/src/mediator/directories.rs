@@ -10,8 +10,8 @@
 //! around it. Only ways without links are kept, and without `..`: those may come to lead elsewhere
 //! while the directory stays.
 
-use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -58,14 +58,8 @@ struct Known {
 }
 
 impl Directory {
-    pub(super) fn new(fd: OwnedFd, own_descriptors: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let number = CString::new(fd.as_raw_fd().to_string()).map_err(|_| Errno::INVAL)?;
-        let text = rustix::fs::readlinkat(own_descriptors, &number, Vec::new())?;
-        let path = PathBuf::from(OsStr::from_bytes(text.as_bytes()));
-        if !path.is_absolute() {
-            return Err(Errno::NOENT);
-        }
-        Ok(Self { fd, path })
+    pub(super) fn new(fd: OwnedFd, path: PathBuf) -> Self {
+        Self { fd, path }
     }
 
     /// Asks by going there: that takes 1.1 µs, and reading the link in `/proc` 2.8. Nothing that

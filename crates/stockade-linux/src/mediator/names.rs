@@ -238,11 +238,7 @@ impl Mediator<'_> {
         path: u64,
         operation: Operation,
     ) -> Result<Name, Errno> {
-        let text = caller.text(path)?;
-        if text.is_empty() {
-            return Err(Errno::NOENT);
-        }
-        let name = self.name(caller, directory, &text)?;
+        let name = self.name(caller, directory, &caller.text(path)?)?;
         self.judge(caller, operation, Kind::Write, &name.path)?;
         Ok(name)
     }

@@ -116,6 +116,9 @@ impl Mediator<'_> {
     pub(super) fn name(&mut self, caller: &Caller, fd: u64, text: &CStr) -> Result<Name, Errno> {
         let text = self.alias(text);
         let bytes = text.to_bytes();
+        if bytes.is_empty() {
+            return Err(Errno::NOENT);
+        }
         let slash = bytes.ends_with(b"/");
         let trimmed = trim_slashes(bytes);
         let Some((way, last)) = split_last(trimmed) else {
@@ -123,7 +126,7 @@ impl Mediator<'_> {
             // kernel has the right error for the dots.
             let start = self.start(caller, fd, bytes)?;
             let (directory, _) = self.directory(caller, start, trimmed)?;
-            let directory = Directory::new(directory, self.own_descriptors.as_fd())?;
+            let directory = self.located(directory)?;
             let dots = if trimmed.ends_with(b"..") {
                 c".."
             } else {
@@ -192,7 +195,6 @@ impl Mediator<'_> {
 
     /// The directory that a way leads to. One that no link is on is remembered.
     fn parent(&mut self, caller: &Caller, fd: u64, way: &[u8]) -> Result<Rc<Directory>, Errno> {
-        let own = self.own_descriptors.as_fd();
         let start = if way.starts_with(b"/") {
             Ok(Start::Root)
         } else {
@@ -213,7 +215,7 @@ impl Mediator<'_> {
         let (directory, links) = self.directory(caller, start, way)?;
         // One that may not be searched could be opened nevertheless (O_PATH).
         fchdir(&directory)?;
-        let directory = Rc::new(Directory::new(directory, own)?);
+        let directory = Rc::new(self.located(directory)?);
         self.refuse_hidden(&directory.path)?;
         if links == Links::None {
             self.directories.keep(from, way, &directory);
@@ -266,7 +268,7 @@ impl Mediator<'_> {
             let next = match open_name(at.as_fd(), &name) {
                 Ok(next) => next,
                 Err(Errno::NOENT) if is_last && !dot => {
-                    let directory = Directory::new(at, self.own_descriptors.as_fd())?;
+                    let directory = self.located(at)?;
                     self.refuse_hidden(&directory.path)?;
                     let name = named(Rc::new(directory), name.as_bytes(), slash)?;
                     return Ok(Landing::Free(name));
@@ -437,6 +439,12 @@ impl Mediator<'_> {
             }
         }
         Cow::Borrowed(text)
+    }
+
+    /// A directory, with where it is.
+    fn located(&self, fd: OwnedFd) -> Result<Directory, Errno> {
+        let path = self.path_of(fd.as_fd())?;
+        Ok(Directory::new(fd, path))
     }
 
     /// The absolute path of a directory.

@@ -32,7 +32,7 @@ pub(crate) struct Judge<'a> {
     pub(crate) function_depth: usize,
     /// The text is a few lines, and this is what it is for: no library, no large program.
     pub(super) brief: bool,
-    pub(super) standing: Standing,
+    pub(super) library: bool,
     pub(crate) pace: Pace,
     /// The call is `new X(…)`.
     pub(crate) constructs: bool,
@@ -44,28 +44,6 @@ pub(crate) struct Judge<'a> {
     pub(super) archived: HashSet<Text>,
     /// Files that were made executable.
     pub(super) executable: HashSet<Text>,
-}
-
-/// What a text is, as far as its look tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// A package that others import, not a program.
-    Library,
-    Piece,
-    /// Says whose it is, as files of a project do and pieces of code don't.
-    Published,
-}
-
-impl Standing {
-    fn of_go(text: &str) -> Self {
-        if is_library(text) {
-            Self::Library
-        } else if text.contains("// Copyright ") {
-            Self::Published
-        } else {
-            Self::Piece
-        }
-    }
 }
 
 /// How what is looked at is done.
@@ -85,10 +63,7 @@ impl<'a> Judge<'a> {
     ) -> Self {
         Self {
             brief: text.len() < BRIEF && analysis.depth == 0,
-            standing: match dialect {
-                Dialect::Go => Standing::of_go(text),
-                Dialect::JavaScript | Dialect::Python => Standing::Piece,
-            },
+            library: dialect == Dialect::Go && is_library(text),
             dialect,
             analysis,
             findings,
@@ -184,8 +159,7 @@ impl<'a> Judge<'a> {
         if let Some(low) = low
             && self.reported_modules.insert(path.into())
         {
-            let piece = self.standing == Standing::Piece;
-            let certain = self.brief && self.dialect == Dialect::Go && piece;
+            let certain = self.brief && self.dialect == Dialect::Go && !self.library;
             self.findings
                 .weigh(certain, Rule::LowLevel, span, format!("`{path}` {low}"));
         }

@@ -1,7 +1,7 @@
 //! Processes and code that a program starts.
 
 use super::api::{Dialect, Entry};
-use super::judge::{Judge, Standing};
+use super::judge::Judge;
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -179,8 +179,7 @@ impl Judge<'_> {
         {
             return self.built_command(path, taint, span);
         }
-        let certain = self.brief
-            && (shell || self.dialect == Dialect::Go && self.standing != Standing::Library);
+        let certain = self.brief && (shell || self.dialect == Dialect::Go && !self.library);
         let reason = format!("`{path}` starts another program");
         self.findings
             .weigh(certain, Rule::ExecProcess, span, reason);

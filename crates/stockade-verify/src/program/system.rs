@@ -1,7 +1,7 @@
 //! Functions of the operating system, reached by whatever way: into other processes' memory, the
 //! keyboard, stored secrets; and memory taken without measure.
 
-use super::judge::{Judge, Standing};
+use super::judge::Judge;
 use super::value::{Args, Kind, Value};
 use crate::result::Span;
 use crate::rule::Rule;
@@ -78,7 +78,7 @@ impl Judge<'_> {
             method,
             "NewProc" | "MustFindProc" | "FindProc" | "GetProcAddress" | "func" | "Library"
         );
-        if !asks || self.standing == Standing::Library {
+        if !asks || self.library {
             return;
         }
         for value in args.all() {

@@ -28,13 +28,8 @@ impl Judge<'_> {
                 self.seen.identity = true;
                 Value::unknown(result.taint | Taint::IDENTITY)
             }
-            "decode" | "buffer" => {
-                if entry.action == "decode" {
-                    Value::unknown(result.taint | Taint::DECODED)
-                } else {
-                    Value::unknown(result.taint)
-                }
-            }
+            "decode" => Value::unknown(result.taint | Taint::DECODED),
+            "buffer" => Value::unknown(result.taint),
             "serialize" => {
                 if args
                     .all()
