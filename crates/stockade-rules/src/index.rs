@@ -7,14 +7,15 @@
 use std::path::Path;
 
 use crate::decide::{Best, Decision, RuleSet};
+use crate::hash::PathHash;
 use crate::path::components;
 use crate::rule::{Kind, PathRule, Pattern};
 
 /// A [`RuleSet`] made ready for many decisions.
 #[derive(Debug)]
 pub struct Index<'a> {
-    /// By path, shorter ones first.
-    subtrees: Vec<(&'a [u8], &'a PathRule)>,
+    /// By path.
+    subtrees: Named<'a>,
     /// Whether any of those paths is so long, up to the longest: most lengths are no rule's.
     lengths: Vec<bool>,
     /// By what they begin with: most begin with the workspace, and most paths are elsewhere.
@@ -25,19 +26,29 @@ pub struct Index<'a> {
 #[derive(Debug)]
 struct Patterns<'a> {
     prefix: &'a [u8],
-    /// Those that need some name behind it, in the order of those names.
-    named: Vec<(&'a [u8], &'a PathRule)>,
+    /// Those that need some name behind it, by those names.
+    named: Named<'a>,
     others: Vec<&'a PathRule>,
+}
+
+/// Rules under a text each, found by the texts' hashes: hundreds of paths begin alike, so that to
+/// compare two of them takes longer than to hash one.
+#[derive(Debug, Default)]
+struct Named<'a> {
+    rules: Vec<(&'a [u8], &'a PathRule)>,
+    /// A hash, and one more than the place of a rule whose text has it, at the place that the
+    /// hash says or the next free one; twice as many as there are rules, or more.
+    places: Vec<(PathHash, usize)>,
 }
 
 impl<'a> Index<'a> {
     /// Sorts the rules.
     pub fn new(rules: &'a RuleSet) -> Self {
-        let mut subtrees = Vec::with_capacity(rules.iter().len());
+        let mut subtrees = Named::default();
         let mut patterns: Vec<Patterns<'_>> = Vec::new();
         for rule in rules {
             match &rule.pattern {
-                Pattern::Subtree(path) => subtrees.push((path.as_bytes(), rule)),
+                Pattern::Subtree(path) => subtrees.add(path.as_bytes(), rule),
                 Pattern::Glob(glob) => {
                     let prefix = glob.prefix();
                     let known = patterns.iter().position(|group| group.prefix == prefix);
@@ -45,25 +56,25 @@ impl<'a> Index<'a> {
                     if known.is_none() {
                         patterns.push(Patterns {
                             prefix,
-                            named: Vec::new(),
+                            named: Named::default(),
                             others: Vec::new(),
                         });
                     }
                     match glob.needed_name() {
-                        Some(name) => patterns[at].named.push((name, rule)),
+                        Some(name) => patterns[at].named.add(name, rule),
                         None => patterns[at].others.push(rule),
                     }
                 }
             }
         }
-        subtrees.sort_by_key(|(path, _)| by_length(path));
-        for group in &mut patterns {
-            group.named.sort_by_key(|(name, _)| by_length(name));
-        }
-        let longest = subtrees.last().map_or(0, |(path, _)| path.len());
-        let mut lengths = vec![false; longest + 1];
-        for (path, _) in &subtrees {
+        let longest = subtrees.rules.iter().map(|(path, _)| path.len()).max();
+        let mut lengths = vec![false; longest.unwrap_or(0) + 1];
+        for (path, _) in &subtrees.rules {
             lengths[path.len()] = true;
+        }
+        subtrees.arrange();
+        for group in &mut patterns {
+            group.named.arrange();
         }
         Self {
             subtrees,
@@ -90,9 +101,11 @@ impl<'a> Index<'a> {
         };
         let bytes = path.as_os_str().as_encoded_bytes();
         let mut deepest = 0;
-        for (depth, ancestor) in ancestors(bytes).enumerate() {
-            for rule in self.at(ancestor) {
-                weigh(&mut best, rule, depth);
+        for (depth, (hash, ancestor)) in ancestors(bytes).enumerate() {
+            if self.lengths.get(ancestor.len()) == Some(&true) {
+                for rule in self.subtrees.at(hash, ancestor) {
+                    weigh(&mut best, rule, depth);
+                }
             }
             deepest = depth;
         }
@@ -103,7 +116,7 @@ impl<'a> Index<'a> {
             let Some(below) = bytes.strip_prefix(group.prefix) else {
                 continue;
             };
-            let named = components(below).flat_map(|name| equal(&group.named, name));
+            let named = components(below).flat_map(|name| group.named.at(PathHash::of(name), name));
             for rule in named.chain(group.others.iter().copied()) {
                 if let Some(depth) = rule.pattern.depth_at(path) {
                     weigh(&mut best, rule, depth);
@@ -112,33 +125,48 @@ impl<'a> Index<'a> {
         }
         best.map(Into::into)
     }
+}
 
-    /// The rules on this very path.
-    fn at(&self, path: &[u8]) -> impl Iterator<Item = &'a PathRule> {
-        let is_one = self.lengths.get(path.len()).copied().unwrap_or(false);
-        let among: &[_] = if is_one { &self.subtrees } else { &[] };
-        equal(among, path)
+impl<'a> Named<'a> {
+    fn add(&mut self, text: &'a [u8], rule: &'a PathRule) {
+        self.rules.push((text, rule));
+    }
+
+    /// To be called when all are there.
+    fn arrange(&mut self) {
+        let size = (2 * self.rules.len()).next_power_of_two();
+        self.places = vec![(PathHash::default(), FREE); size];
+        for (at, (text, _)) in self.rules.iter().enumerate() {
+            let hash = PathHash::of(text);
+            let mut place = hash.place(size);
+            while self.places[place].1 != FREE {
+                place = (place + 1) % size;
+            }
+            self.places[place] = (hash, at + 1);
+        }
+    }
+
+    /// The rules under a text.
+    fn at(&self, hash: PathHash, text: &[u8]) -> impl Iterator<Item = &'a PathRule> {
+        let size = self.places.len();
+        let places = (hash.place(size)..).map(move |place| self.places[place % size]);
+        let taken = places.take_while(|(_, at)| *at != FREE);
+        let alike = taken.filter(move |(other, _)| *other == hash);
+        let rules = alike.map(|(_, at)| self.rules[at - 1]);
+        rules.filter_map(move |(other, rule)| (other == text).then_some(rule))
     }
 }
 
-/// An order in which most comparisons are of two numbers.
-fn by_length(text: &[u8]) -> (usize, &[u8]) {
-    (text.len(), text)
-}
+const FREE: usize = 0;
 
-/// The rules under a text, among those that are sorted by it.
-fn equal<'a>(sorted: &[(&[u8], &'a PathRule)], text: &[u8]) -> impl Iterator<Item = &'a PathRule> {
-    let begin = sorted.partition_point(|(other, _)| by_length(other) < by_length(text));
-    let from = sorted[begin..].iter();
-    from.take_while(move |(other, _)| *other == text)
-        .map(|(_, rule)| *rule)
-}
-
-/// The root and every directory on the way to a normalised path, and the path itself.
-fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let slashes = path.iter().enumerate().skip(1);
-    let ends = slashes.filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-    let itself = (path.len() > 1).then_some(path.len());
-    let below = ends.chain(itself).map(|end| &path[..end]);
-    [&path[..path.len().min(1)]].into_iter().chain(below)
+/// The root and every directory on the way to a normalised path, and the path itself, with their
+/// hashes.
+fn ancestors(path: &[u8]) -> impl Iterator<Item = (PathHash, &[u8])> {
+    let mut hash = PathHash::default();
+    path.iter().enumerate().filter_map(move |(at, byte)| {
+        hash.add(*byte);
+        let end = at + 1;
+        let is_end = at == 0 || path.get(end).is_none_or(|next| *next == b'/');
+        is_end.then(|| (hash, &path[..end]))
+    })
 }

@@ -12,6 +12,7 @@
 
 mod decide;
 mod glob;
+mod hash;
 mod index;
 mod names;
 mod path;
@@ -19,6 +20,7 @@ mod rule;
 
 pub use decide::{Decision, Grant, RuleSet};
 pub use glob::{GlobError, PathGlob};
+pub use hash::PathHash;
 pub use index::Index;
 pub use path::{AbsPath, PathError};
 pub use rule::{Access, Kind, Origin, PathRule, Pattern, Rank};

@@ -1,5 +1,6 @@
 //! Absolute, lexically normalised paths: the only kind that rules are made of.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -42,7 +43,10 @@ impl AbsPath {
     /// # Errors
     /// If the path is empty, relative or contains a NUL byte.
     pub fn new(path: impl AsRef<Path>) -> Result<Self, PathError> {
-        let path = path.as_ref();
+        Self::checked(Cow::Borrowed(path.as_ref()))
+    }
+
+    fn checked(path: Cow<'_, Path>) -> Result<Self, PathError> {
         let text = path.as_os_str();
         if text.is_empty() {
             return Err(PathError::Empty);
@@ -74,9 +78,9 @@ impl AbsPath {
                 return Err(PathError::OtherHome(text.to_owned()));
             };
             let home = home.ok_or_else(|| PathError::NoHome(text.to_owned()))?;
-            return Self::new(home.0.join(rest));
+            return Self::checked(home.0.join(rest).into());
         }
-        Self::new(base.0.join(text))
+        Self::checked(base.0.join(text).into())
     }
 
     /// This path with `name` below it, normalised again.
@@ -84,12 +88,17 @@ impl AbsPath {
     /// # Errors
     /// If `name` contains a NUL byte.
     pub fn join(&self, name: impl AsRef<Path>) -> Result<Self, PathError> {
-        Self::new(self.0.join(name))
+        Self::checked(self.0.join(name).into())
     }
 
     /// The directory that holds this path; none for `/`.
     pub fn parent(&self) -> Option<Self> {
         self.0.parent().map(|parent| Self(parent.to_owned()))
+    }
+
+    /// Whether this is the root directory.
+    pub fn is_root(&self) -> bool {
+        self.as_bytes() == b"/"
     }
 
     /// Whether this path is `other` or lies below it, by whole components.
@@ -98,7 +107,7 @@ impl AbsPath {
     }
 
     /// The path as the kernel knows it.
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+    pub fn as_bytes(&self) -> &[u8] {
         self.0.as_os_str().as_encoded_bytes()
     }
 
@@ -219,13 +228,22 @@ impl std::error::Error for PathError {}
 
 /// [`AbsPath`]'s order, over bytes: the slash counts less than any other byte.
 pub(crate) fn order(one: &[u8], other: &[u8]) -> Ordering {
-    let common = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let common = common_prefix(one, other);
     let rank = |path: &[u8]| match path.get(common) {
         None => 0,
         Some(b'/') => 1,
         Some(byte) => 2 + u16::from(*byte),
     };
     rank(one).cmp(&rank(other))
+}
+
+/// How many bytes are alike, eight at a time: paths that are compared mostly share a directory.
+fn common_prefix(one: &[u8], other: &[u8]) -> usize {
+    let (words, others) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
+    let alike = words.iter().zip(others).take_while(|(a, b)| a == b).count();
+    let from = alike * 8;
+    let rest = one[from..].iter().zip(&other[from..]);
+    from + rest.take_while(|(a, b)| a == b).count()
 }
 
 /// Whether a normalised path is `root` or lies below it, by whole components.
@@ -242,9 +260,9 @@ pub(crate) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|part| !part.is_empty())
 }
 
-fn normalise(path: &Path) -> PathBuf {
+fn normalise(path: Cow<'_, Path>) -> PathBuf {
     if is_normal(path.as_os_str().as_encoded_bytes()) {
-        return path.to_owned();
+        return path.into_owned();
     }
     let mut out = PathBuf::from("/");
     for component in path.components() {

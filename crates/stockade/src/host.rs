@@ -8,14 +8,16 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::io;
 use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use stockade_policy::profile::{Masked, Profile};
-use stockade_rules::AbsPath;
+use stockade_rules::{AbsPath, PathHash};
 
 use crate::plan::{PlanError, Spec};
 use crate::probe::Controller;
@@ -24,7 +26,7 @@ use crate::probe::Controller;
 #[derive(Debug)]
 pub(crate) struct Host {
     /// What each path that was asked for leads to, and every directory on the way to one.
-    paths: RefCell<HashMap<AbsPath, Found, BuildHasherDefault<PathHasher>>>,
+    paths: RefCell<Known>,
     /// Landlock's ABI; 0 where there is none.
     pub(crate) landlock: u32,
     /// Whether the caller is root, whom per-user limits do not bind.
@@ -37,35 +39,11 @@ pub(crate) struct Host {
     pub(crate) masks: Vec<Masked>,
 }
 
-/// FNV-1a. Paths are looked up a thousand times before a command starts, and the hasher of the
-/// standard library takes ten times as long. It guards against chosen collisions; here they could
-/// only slow down the start of whoever wrote the policy.
-struct PathHasher(u64);
-
-impl Default for PathHasher {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for PathHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn write_usize(&mut self, length: usize) {
-        self.write(&length.to_le_bytes()[..1]);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
+/// What was found, by path.
+type Known = HashMap<Box<[u8]>, Rc<Found>, BuildHasherDefault<PathHash>>;
 
 /// What a path leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Nothing.
     Missing,
@@ -78,6 +56,16 @@ pub(crate) enum Found {
         /// Directories in which links were followed on the way.
         links: Vec<AbsPath>,
     },
+}
+
+impl Found {
+    /// Where it is, if it is there.
+    pub(crate) fn real(&self) -> Option<&AbsPath> {
+        match self {
+            Self::Present { real, .. } => Some(real),
+            Self::Missing | Self::Unreadable => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,30 +177,35 @@ impl Host {
 
     /// What a path leads to. Each name is looked at once, and so is each directory on the way:
     /// most of what a profile names does not exist, and hundreds of names share their parents.
-    pub(crate) fn find(&self, path: &AbsPath) -> Found {
+    pub(crate) fn find(&self, path: &AbsPath) -> Rc<Found> {
+        self.find_bytes(path.as_bytes())
+    }
+
+    fn find_bytes(&self, path: &[u8]) -> Rc<Found> {
         if let Some(found) = self.paths.borrow().get(path) {
             return found.clone();
         }
-        let found = match path.parent().zip(path.as_path().file_name()) {
-            None => resolve_all(path),
-            Some((parent, name)) => match self.find(&parent) {
+        let found = match split_last(path) {
+            None => resolve_all(as_path(path)),
+            Some((parent, name)) => match &*self.find_bytes(parent) {
                 Found::Present {
                     real,
                     kind: Kind::Directory,
                     links,
-                } => look_in(&real, name, links).unwrap_or_else(|| resolve_all(path)),
+                } => look_in(real, name, links).unwrap_or_else(|| resolve_all(as_path(path))),
                 Found::Present { .. } | Found::Missing => Found::Missing,
                 Found::Unreadable => Found::Unreadable,
             },
         };
-        self.paths.borrow_mut().insert(path.clone(), found.clone());
+        let found = Rc::new(found);
+        self.paths.borrow_mut().insert(path.into(), found.clone());
         found
     }
 
     /// Where a name would lie, links on the way followed, whether or not anything has it.
     pub(crate) fn landing(&self, path: &AbsPath) -> AbsPath {
-        if let Found::Present { real, .. } = self.find(path) {
-            return real;
+        if let Some(real) = self.find(path).real() {
+            return real.clone();
         }
         match (path.parent(), path.as_path().file_name()) {
             (Some(parent), Some(name)) => self
@@ -224,18 +217,29 @@ impl Host {
     }
 }
 
+fn as_path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+/// The directory of a normalised path, and the name in it; none for the root.
+fn split_last(path: &[u8]) -> Option<(&[u8], &OsStr)> {
+    let slash = path.iter().rposition(|byte| *byte == b'/')?;
+    let name = &path[slash + 1..];
+    (!name.is_empty()).then(|| (&path[..slash.max(1)], OsStr::from_bytes(name)))
+}
+
 /// What `name` is in a real directory; none if it is a link.
-fn look_in(directory: &AbsPath, name: &OsStr, links: Vec<AbsPath>) -> Option<Found> {
-    let path = directory.as_path().join(name);
+fn look_in(directory: &AbsPath, name: &OsStr, links: &[AbsPath]) -> Option<Found> {
+    let path = directory.join(name).ok()?;
     Some(match fs::symlink_metadata(&path) {
         Ok(metadata) if metadata.is_symlink() => return None,
-        Ok(metadata) => present(path, &metadata, links),
+        Ok(metadata) => present(path, &metadata, links.to_vec()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Found::Unreadable,
         Err(_) => Found::Missing,
     })
 }
 
-fn present(real: PathBuf, metadata: &fs::Metadata, links: Vec<AbsPath>) -> Found {
+fn present(real: AbsPath, metadata: &fs::Metadata, links: Vec<AbsPath>) -> Found {
     let kind = if metadata.is_dir() {
         Kind::Directory
     } else if metadata.mode() & 0o111 != 0 {
@@ -243,17 +247,17 @@ fn present(real: PathBuf, metadata: &fs::Metadata, links: Vec<AbsPath>) -> Found
     } else {
         Kind::File
     };
-    match AbsPath::new(real) {
-        Ok(real) => Found::Present { real, kind, links },
-        Err(_) => Found::Missing,
-    }
+    Found::Present { real, kind, links }
 }
 
 /// Follows links one by one, so that each is known.
-pub(crate) fn resolve_all(path: &AbsPath) -> Found {
+pub(crate) fn resolve_all(path: &Path) -> Found {
     let mut links = Vec::new();
-    match resolve(path.as_path(), &mut links) {
-        Ok((real, metadata)) => present(real, &metadata, links),
+    match resolve(path, &mut links) {
+        Ok((real, metadata)) => match AbsPath::new(real) {
+            Ok(real) => present(real, &metadata, links),
+            Err(_) => Found::Missing,
+        },
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Found::Unreadable,
         Err(_) => Found::Missing,
     }

@@ -17,7 +17,7 @@ use super::{Profile, protected};
 
 /// Makes the profile; `worktree` are the rules for a workspace that is a linked git worktree.
 pub(super) fn build(
-    merged: Merged,
+    mut merged: Merged,
     around: &Surroundings,
     worktree: Vec<PathRule>,
 ) -> Result<Profile, ProfileError> {
@@ -26,7 +26,7 @@ pub(super) fn build(
     let mut warnings = Vec::new();
     merged.check_network(&mut warnings)?;
     let (rules, network) = if merged.is_confined() {
-        let rules = confined_rules(&merged, &base, around, worktree, &mut warnings);
+        let rules = confined_rules(&mut merged, &base, around, worktree, &mut warnings);
         (rules, merged.network)
     } else {
         let root = Sourced::new(AbsPath::root(), merged.base_policy.origin.clone());
@@ -58,7 +58,7 @@ pub(super) fn build(
 }
 
 fn confined_rules(
-    merged: &Merged,
+    merged: &mut Merged,
     base: &Sourced<Base>,
     around: &Surroundings,
     mut worktree: Vec<PathRule>,
@@ -76,7 +76,7 @@ fn confined_rules(
                 || named_writable(rule)
                     .is_none_or(|path| closed_by(&[], &sensitive, Kind::Write, &path).is_none()))
     });
-    let stated = merged.rules.iter().cloned();
+    let stated = std::mem::take(&mut merged.rules);
     let rules = sensitive.into_iter().chain(stated).chain(workspace);
     let mut rules = RuleSet::new(rules.chain(worktree).collect());
     add_base(&mut rules, base);
@@ -87,11 +87,17 @@ fn confined_rules(
     }
     // The files of the policy itself, wherever they are: what they grant next time is not for
     // code inside to say.
-    for file in &merged.files {
-        if rules.decide(Kind::Write, file.as_path()).allowed {
+    let index = Index::new(&rules);
+    let files = merged.files.iter();
+    let writable = files.filter(|file| index.decide(Kind::Write, file.as_path()).allowed);
+    let policy: Vec<PathRule> = writable
+        .map(|file| {
             let (pattern, reason) = (Pattern::Subtree(file.clone()), Guard::Policy.reason());
-            rules.push(PathRule::built_in(pattern, Access::DenyWrite, reason));
-        }
+            PathRule::built_in(pattern, Access::DenyWrite, reason)
+        })
+        .collect();
+    for rule in policy {
+        rules.push(rule);
     }
     rules
 }

@@ -173,7 +173,7 @@ impl Reader<'_> {
                 for entry in self.array(value)? {
                     let text = self.string(entry)?;
                     let origin = self.origin(entry);
-                    let rules = self.place.rules(text.as_ref(), access, &origin);
+                    let rules = self.place.rules(text.as_ref(), access, origin);
                     layer.rules.extend(rules.map_err(|e| self.bad(entry, &e))?);
                 }
             }

@@ -115,7 +115,7 @@ impl Flags {
             ("--deny-write", Access::DenyWrite, &self.deny_write),
         ] {
             for text in texts {
-                let rules = place.rules(text, access, &origin(flag, text));
+                let rules = place.rules(text, access, origin(flag, text));
                 layer.rules.extend(rules.map_err(|e| bad(flag, text, &e))?);
             }
         }
@@ -172,7 +172,7 @@ fn read<T, E: ToString>(
 }
 
 fn origin(flag: &str, text: &OsStr) -> Origin {
-    Origin::flag(format!("{flag} {}", text.display()))
+    Origin::flag([flag, " ", &text.to_string_lossy()].concat())
 }
 
 fn bad(flag: &'static str, text: &OsStr, reason: &impl ToString) -> ProfileError {

@@ -45,13 +45,14 @@ impl Place<'_> {
         &self,
         text: &OsStr,
         access: Access,
-        origin: &Origin,
+        origin: Origin,
     ) -> Result<Vec<PathRule>, PathTextError> {
-        let rule = |pattern| PathRule::stated(pattern, access, origin.clone());
         let path = self.path(text)?;
         let Some(pattern) = text.to_str().filter(|text| PathGlob::is_pattern(text)) else {
-            return Ok(vec![rule(Pattern::Subtree(path))]);
+            let pattern = Pattern::Subtree(path);
+            return Ok(vec![PathRule::stated(pattern, access, origin)]);
         };
+        let rule = |pattern| PathRule::stated(pattern, access, origin.clone());
         let literal = self.loader.exists(&path);
         let denies = [Kind::Read, Kind::Write]
             .iter()
@@ -105,7 +106,7 @@ mod tests {
             loader: &OneFile(file),
         };
         place
-            .rules(OsStr::new(text), access, &Origin::fixed("test"))
+            .rules(OsStr::new(text), access, Origin::fixed("test"))
             .unwrap()
             .iter()
             .map(|rule| match &rule.pattern {
@@ -144,7 +145,7 @@ mod tests {
             loader: &OneFile(""),
         };
         for text in ["", "~/x", "~/*", "~root/*", "a\0b", "[a", &"*/".repeat(70)] {
-            let rules = place.rules(OsStr::new(text), Access::Read, &Origin::fixed("test"));
+            let rules = place.rules(OsStr::new(text), Access::Read, Origin::fixed("test"));
             assert!(rules.is_err(), "{text:?}");
         }
     }

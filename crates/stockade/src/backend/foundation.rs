@@ -74,7 +74,7 @@ pub fn shows(plan: &ExecPlan, path: &AbsPath) -> bool {
 
 /// Where something really is, if it is there; links are followed one by one.
 pub fn real_path(path: &AbsPath) -> Option<AbsPath> {
-    match host::resolve_all(path) {
+    match host::resolve_all(path.as_path()) {
         Found::Present { real, .. } => Some(real),
         _ => None,
     }

@@ -63,7 +63,7 @@ pub(super) fn find_command(plan: &LinuxPlan) -> Result<PathBuf, SpawnError> {
         let Ok(path) = AbsPath::new(&candidate) else {
             continue;
         };
-        is_there |= match crate::host::resolve_all(&path) {
+        is_there |= match crate::host::resolve_all(path.as_path()) {
             Found::Missing => false,
             Found::Unreadable => !searched,
             Found::Present { real, .. } if shown_at(plan, &real) == Shown::Nothing => false,

@@ -117,7 +117,7 @@ pub(super) fn protect_git_config(plan: &mut LinuxPlan, profile: &Profile) {
             let wish = stockade_rules::Kind::Write;
             mediation.rules.decide(wish, path.as_path()).allowed
         });
-        if let Found::Present { real, .. } = crate::host::resolve_all(&path)
+        if let Found::Present { real, .. } = crate::host::resolve_all(path.as_path())
             && real == path
             && shown
             && !allowed

@@ -144,8 +144,8 @@ fn trust_files(profile: &Profile, host: &Host, network: &Network) -> Vec<plan::P
     let known =
         CERTIFICATE_FILES
             .iter()
-            .filter_map(|path| match host.find(&AbsPath::new(*path).ok()?) {
-                Found::Present { real, kind, .. } if kind.is_file() => Some(real),
+            .filter_map(|path| match &*host.find(&AbsPath::new(*path).ok()?) {
+                Found::Present { real, kind, .. } if kind.is_file() => Some(real.clone()),
                 _ => None,
             });
     let mut paths: Vec<AbsPath> = known
@@ -219,14 +219,14 @@ fn working_directory(
         real,
         kind: host::Kind::Directory,
         ..
-    } = host.find(&profile.cwd)
+    } = &*host.find(&profile.cwd)
     else {
         return Err(PlanError::MissingCwd(profile.cwd.clone()));
     };
     if !rules.decide(Kind::Read, real.as_path()).allowed {
-        return Err(PlanError::HiddenCwd(real));
+        return Err(PlanError::HiddenCwd(real.clone()));
     }
-    Ok(real)
+    Ok(real.clone())
 }
 
 /// Whether a denied read can't be a mount, so that the mediator must see every open: a pattern, or
@@ -237,7 +237,7 @@ fn denies_reads_unmounted(profile: &Profile, rules: &RuleSet, host: &Host) -> bo
             && match &rule.pattern {
                 Pattern::Glob(_) => true,
                 Pattern::Subtree(path) => {
-                    host.find(path) == Found::Unreadable
+                    *host.find(path) == Found::Unreadable
                         && profile
                             .writable_roots
                             .iter()

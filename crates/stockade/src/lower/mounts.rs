@@ -143,12 +143,12 @@ impl Points {
         let size = profile.limits.tmp_size().unwrap_or(NO_LIMIT);
         let mut granted = Vec::new();
         for device in &profile.devices {
-            match host.find(&device.value) {
-                Found::Present { real, .. } => granted.push(real),
-                Found::Missing | Found::Unreadable => {
-                    return Err(PlanError::Device(device.value.clone()));
-                }
-            }
+            let found = host.find(&device.value);
+            let real = found.real();
+            granted.push(
+                real.ok_or_else(|| PlanError::Device(device.value.clone()))?
+                    .clone(),
+            );
         }
         let engine = [
             (
@@ -173,7 +173,7 @@ impl Points {
             let Ok(path) = AbsPath::new(path) else {
                 continue;
             };
-            let present = matches!(host.find(&path), Found::Present { real, kind: Kind::Directory, .. } if real == path);
+            let present = matches!(&*host.find(&path), Found::Present { real, kind: Kind::Directory, .. } if *real == path);
             if present && profile.base.value == Base::Host && !stated_at(rules, &path) {
                 self.seen
                     .insert(path, Point::new(Seen::Hidden, View::Empty));
@@ -194,16 +194,15 @@ impl Points {
             let Pattern::Subtree(path) = &rule.pattern else {
                 continue;
             };
-            let Found::Present { real, kind, .. } = host.find(path) else {
-                continue;
-            };
-            let is_stated_file = kind == Kind::File && rule.rank == Rank::Stated;
-            self.add(real, index, is_stated_file);
+            if let Found::Present { real, kind, .. } = &*host.find(path) {
+                let is_stated_file = *kind == Kind::File && rule.rank == Rank::Stated;
+                self.add(real.clone(), index, is_stated_file);
+            }
         }
         for socket in &profile.network.unix {
-            if let Found::Present { real, .. } = host.find(&socket.value) {
+            if let Some(real) = host.find(&socket.value).real() {
                 self.seen
-                    .insert(real, Point::new(Seen::ReadOnly, View::ReadOnly));
+                    .insert(real.clone(), Point::new(Seen::ReadOnly, View::ReadOnly));
             }
         }
     }
@@ -216,20 +215,20 @@ impl Points {
             };
             let shows = matches!(rule.access, Access::Read | Access::Write);
             let at_top = path.as_path().parent() == Some(AbsPath::root().as_path());
-            if let Found::Present { real, .. } = host.find(path)
-                && real != *path
+            if let Some(real) = host.find(path).real()
+                && real != path
                 && (rule.rank == Rank::Default || (shows && at_top))
             {
                 self.seen.insert(
                     path.clone(),
-                    Point::new(Seen::ReadOnly, View::Symlink(real)),
+                    Point::new(Seen::ReadOnly, View::Symlink(real.clone())),
                 );
             }
         }
     }
 
     fn add(&mut self, path: AbsPath, rules: &Index<'_>, is_stated_file: bool) {
-        if path == AbsPath::root() {
+        if path.is_root() {
             return;
         }
         let point = self.seen.entry(path).or_insert_with_key(|path| {
@@ -247,9 +246,7 @@ impl Points {
     /// configuration is left to the mediator: git could not replace a mount point.
     fn add_protected(&mut self, profile: &Profile, rules: &Index<'_>, host: &Host) {
         for (path, protected) in super::rules::protected_names(profile, host) {
-            if !protected.name.ends_with("/config")
-                && matches!(host.find(&path), Found::Present { real, .. } if real == path)
-            {
+            if !protected.name.ends_with("/config") && host.find(&path).real() == Some(&path) {
                 self.add(path, rules, false);
             }
         }

@@ -14,7 +14,7 @@ pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -
             continue;
         };
         let found = host.find(path);
-        match (rule.access, found) {
+        match (rule.access, &*found) {
             (Access::Read | Access::Write, Found::Present { real, links, .. }) => {
                 if let Some(link) = links.iter().find(|link| plantable(profile, path, link)) {
                     warnings.push(format!(
@@ -22,10 +22,7 @@ pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -
                     ));
                     continue;
                 }
-                rules.push(PathRule {
-                    pattern: Pattern::Subtree(real),
-                    ..rule.clone()
-                });
+                rules.push(about(rule, real));
             }
             (Access::Read | Access::Write, Found::Missing | Found::Unreadable) => {
                 if rule.rank == stockade_rules::Rank::Stated {
@@ -35,12 +32,9 @@ pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -
             // A denial holds for the name and for what it leads to.
             (Access::Deny | Access::DenyRead | Access::DenyWrite, found) => {
                 if let Found::Present { real, .. } = found
-                    && real != *path
+                    && real != path
                 {
-                    rules.push(PathRule {
-                        pattern: Pattern::Subtree(real),
-                        ..rule.clone()
-                    });
+                    rules.push(about(rule, real));
                 }
                 rules.push(rule.clone());
             }
@@ -48,6 +42,16 @@ pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -
     }
     rules.extend(behind_links(profile, host));
     RuleSet::new(rules)
+}
+
+/// What a rule says, about another path.
+fn about(rule: &PathRule, path: &AbsPath) -> PathRule {
+    PathRule {
+        pattern: Pattern::Subtree(path.clone()),
+        access: rule.access,
+        rank: rule.rank,
+        origin: rule.origin.clone(),
+    }
 }
 
 /// Protected names that are links, or lie behind one: what they lead to is protected as well.
@@ -77,7 +81,7 @@ pub(super) fn protected_names(
     host: &Host,
 ) -> Vec<(AbsPath, &'static Protected)> {
     let mut found = Vec::new();
-    let exists = |path: &AbsPath| host.find(path) != Found::Missing;
+    let exists = |path: &AbsPath| *host.find(path) != Found::Missing;
     for root in profile.writable_roots.iter().filter(|root| exists(root)) {
         let mut previous = ("", false);
         for protected in PROTECTED_NAMES {
@@ -110,8 +114,8 @@ fn plantable(profile: &Profile, granted: &AbsPath, directory: &AbsPath) -> bool 
 pub(super) fn sockets(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -> Vec<AbsPath> {
     let sockets = profile.network.unix.iter();
     sockets
-        .map(|socket| match host.find(&socket.value) {
-            Found::Present { real, .. } => real,
+        .map(|socket| match &*host.find(&socket.value) {
+            Found::Present { real, .. } => real.clone(),
             Found::Missing | Found::Unreadable => {
                 let path = &socket.value;
                 warnings.push(format!(

@@ -17,7 +17,7 @@ use stockade_rules::{AbsPath, Access, Kind as Wish, PathRule, Pattern, RuleSet};
 
 use super::Parts;
 use super::mounts::stated_at;
-use crate::host::{Found, Host};
+use crate::host::Host;
 use crate::plan::PlanError;
 use crate::report::{ClauseReport, Enforcement};
 
@@ -127,19 +127,17 @@ fn own(rules: &RuleSet, shared: &str, name: &str) -> Option<AbsPath> {
 fn devices(profile: &Profile, host: &Host) -> Result<Vec<AbsPath>, PlanError> {
     let mut devices = Vec::new();
     for path in HARMLESS.iter().filter_map(|path| AbsPath::new(path).ok()) {
-        if let Found::Present { real, .. } = host.find(&path)
-            && real == path
-        {
+        if host.find(&path).real() == Some(&path) {
             devices.push(path);
         }
     }
     for device in &profile.devices {
-        match host.find(&device.value) {
-            Found::Present { real, .. } => devices.push(real),
-            Found::Missing | Found::Unreadable => {
-                return Err(PlanError::Device(device.value.clone()));
-            }
-        }
+        let found = host.find(&device.value);
+        let real = found.real();
+        devices.push(
+            real.ok_or_else(|| PlanError::Device(device.value.clone()))?
+                .clone(),
+        );
     }
     Ok(devices)
 }
@@ -212,10 +210,7 @@ impl<'a> Grants<'a> {
             Pattern::Subtree(path) => Some(path),
             Pattern::Glob(_) => None,
         });
-        let points = named.filter_map(|path| match host.find(path) {
-            Found::Present { real, .. } => Some(real),
-            Found::Missing | Found::Unreadable => None,
-        });
+        let points = named.filter_map(|path| host.find(path).real().cloned());
         Self {
             rules,
             devices,

@@ -7,7 +7,7 @@ use stockade_policy::SandboxTransformError;
 use stockade_policy::profile::Profile;
 use stockade_rules::{AbsPath, Kind};
 
-use crate::host::{Found, Host};
+use crate::host::Host;
 
 /// Checks that `helper` names a program that can be executed and that the commands which it is to
 /// confine can't replace: the next run would execute what they put there, outside the sandbox.
@@ -27,12 +27,9 @@ pub(super) fn check(helper: &Path, profile: &Profile) -> Result<(), SandboxTrans
     if !metadata.is_file() || metadata.mode() & 0o111 == 0 {
         return refuse("is not a program that can be executed");
     }
-    let real = match Host::look().find(&path) {
-        Found::Present { real, .. } => real,
-        Found::Missing | Found::Unreadable => path.clone(),
-    };
+    let found = Host::look().find(&path);
     let writable = |path: &AbsPath| profile.rules.decide(Kind::Write, path.as_path()).allowed;
-    if writable(&path) || writable(&real) {
+    if writable(&path) || found.real().is_some_and(writable) {
         return refuse("can be replaced by the command under this policy; install it elsewhere");
     }
     Ok(())
