@@ -191,9 +191,22 @@ fn another_supervisor_is_named() {
     ) {
         return;
     }
-    let report = behind_filter(&Context::new(), "8", "").json();
+    let ran = behind_filter(&Context::new(), "8", "").ends_with(1);
+    let report = ran.json();
     assert_lacks(&report["seccomp"], "partial", "another supervisor");
     assert_eq!(report["seccomp"]["listener"], false);
+    assert_eq!(report["tier"], Value::Null, "no tier does without");
+}
+
+#[test]
+fn inside_a_sandbox_no_other_one_is_promised() {
+    let context = Context::new();
+    let inner = context.stockade(["run", "--", STOCKADE, "run", "--", "true"]);
+    inner.ends_with(125);
+    let ran = context.stockade(["run", "--", STOCKADE, "doctor", "--json"]);
+    let report = ran.ends_with(1).json();
+    assert_eq!(report["tier"], Value::Null, "{report:#}");
+    assert_eq!(report["levels"][1]["backend"], Value::Null, "{report:#}");
 }
 
 #[test]

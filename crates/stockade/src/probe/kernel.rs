@@ -51,22 +51,23 @@ pub(super) fn engine(helper: &Path, tier: Tier) -> Support {
         Tier::Native => namespaces(helper, &facts).0.support,
         Tier::Landlock => landlock(helper, &facts).support,
     };
-    let filter = seccomp(helper).support;
-    let gaps: Vec<Gap> = [&base, &filter]
+    let filter = seccomp(helper);
+    let gaps: Vec<Gap> = [&base, &filter.support]
         .into_iter()
         .flat_map(Support::gaps)
         .cloned()
         .collect();
-    if base.is_usable() && filter.is_usable() {
+    if base.is_usable() && filter.listener {
         Support::from_gaps(gaps)
     } else {
         Support::None { gaps }
     }
 }
 
-/// The filter is part of every tier, Landlock of the lower one in place of the mounts.
+/// The filter and the mediator are part of every tier, Landlock of the lower one in place of the
+/// mounts.
 fn tier(namespaces: &Check, landlock: &Landlock, seccomp: &Seccomp) -> Option<Tier> {
-    if !seccomp.support.is_usable() {
+    if !seccomp.listener {
         return None;
     }
     if namespaces.support.is_usable() {
@@ -307,7 +308,7 @@ mod tests {
             },
             Seccomp {
                 support: support.clone(),
-                listener: false,
+                listener: support.is_usable(),
                 sync_wake_up: false,
             },
         )
