@@ -100,6 +100,12 @@ impl PathRule {
         }
     }
 
+    /// Whether no rule can outweigh it about the path that it names: it is a denial, and a person
+    /// stated it.
+    pub fn is_final_for(&self, kind: Kind) -> bool {
+        self.rank == Rank::Stated && self.access.allows(kind) == Some(false)
+    }
+
     /// A rule that a person stated.
     pub fn stated(pattern: Pattern, access: Access, origin: Origin) -> Self {
         Self {

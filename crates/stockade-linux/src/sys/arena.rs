@@ -20,11 +20,16 @@ const SIZE: usize = 4 << 20;
 /// What reading the command line, planning and building a sandbox use up.
 const PREPARED: usize = 384 << 10;
 
+/// What is provided at once where more than that is used.
+const MORE: usize = 128 << 10;
+
 /// For `#[global_allocator]`.
 pub struct Arena {
     block: Block,
     /// How much of the block has been given out.
     used: AtomicUsize,
+    /// Up to where the kernel was asked to provide pages; everything as long as nobody has.
+    prepared: AtomicUsize,
     freed: Freed,
     /// Whether the program is about to end, so that nothing is worth freeing.
     is_retired: AtomicBool,
@@ -123,6 +128,7 @@ impl Arena {
         Self {
             block: Block(UnsafeCell::new([0; SIZE])),
             used: AtomicUsize::new(0),
+            prepared: AtomicUsize::new(SIZE),
             freed: Freed {
                 is_taken: AtomicBool::new(false),
                 heads: UnsafeCell::new([ptr::null_mut(); SIZES]),
@@ -140,10 +146,18 @@ impl Arena {
     /// Has the kernel provide the pages that an ordinary start needs, all at once: a hundred page
     /// faults cost several times as much.
     pub fn prepare(&self) {
+        self.provide(0, PREPARED);
+    }
+
+    /// Has the kernel provide the pages between two places.
+    fn provide(&self, from: usize, to: usize) {
+        self.prepared.store(to, Ordering::Relaxed);
+        // SAFETY: both are at most SIZE.
+        let begin = unsafe { self.start().add(from) };
         let advice = rustix::mm::Advice::LinuxPopulateWrite;
         // SAFETY: the pages are this block's own and stay as they are. Before Linux 5.14 the
         // kernel does not know the advice, and the pages come one by one.
-        let _ = unsafe { rustix::mm::madvise(self.start().cast(), PREPARED, advice) };
+        let _ = unsafe { rustix::mm::madvise(begin.cast(), to - from, advice) };
     }
 
     fn start(&self) -> *mut u8 {
@@ -167,9 +181,15 @@ impl Arena {
                 return None;
             }
             match self.move_end(used, end) {
-                // SAFETY: `begin` is at most SIZE, so the result is inside the block or one past
-                // its end.
-                Ok(_) => return Some(unsafe { self.start().add(begin) }),
+                Ok(_) => {
+                    let prepared = self.prepared.load(Ordering::Relaxed);
+                    if end > prepared {
+                        self.provide(prepared, end.next_multiple_of(MORE));
+                    }
+                    // SAFETY: `begin` is at most SIZE, so the result is inside the block or one
+                    // past its end.
+                    return Some(unsafe { self.start().add(begin) });
+                }
                 Err(now) => used = now,
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stockade_linux::plan::{Mount, Root, View};
 use stockade_policy::profile::{Base, Profile};
-use stockade_rules::{AbsPath, Access, Index, PathRule, Pattern, Rank, RuleSet};
+use stockade_rules::{self as rules, AbsPath, Access, Index, PathRule, Pattern, Rank, RuleSet};
 
 use crate::host::{Found, Host, Kind};
 use crate::plan::PlanError;
@@ -63,13 +63,17 @@ pub(super) fn lower(
         points.add_links(profile, host);
     }
     points.add_protected(profile, &index, host);
+    let has_uncovered = points.denied.len() > most_covered;
+    if !has_uncovered {
+        points.cover_denied();
+    }
 
     let top = if root == Root::Host {
         Seen::ReadOnly
     } else {
         Seen::Hidden
     };
-    let (mounts, writable, has_uncovered) = points.into_mounts(top, most_covered);
+    let (mounts, writable) = points.into_mounts(top);
     let cwd = super::working_directory(profile, &rules, host)?;
     let private = ["/tmp", "/dev/shm"]
         .into_iter()
@@ -110,26 +114,18 @@ fn with_engine_rules(mut rules: RuleSet) -> RuleSet {
 struct Points {
     /// Paths at which something may change, in order.
     seen: BTreeMap<AbsPath, Point>,
+    /// Files that the user denied one by one and nobody may execute.
+    denied: Vec<AbsPath>,
 }
 
 struct Point {
     seen: Seen,
     view: View,
-    /// Whether it is a file that the user's own rules name and nobody may execute.
-    is_stated_file: bool,
 }
 
 impl Point {
     fn new(seen: Seen, view: View) -> Self {
-        Self {
-            seen,
-            view,
-            is_stated_file: false,
-        }
-    }
-
-    fn is_denied_file(&self) -> bool {
-        self.view == View::Hidden && self.is_stated_file
+        Self { seen, view }
     }
 }
 
@@ -195,8 +191,11 @@ impl Points {
                 continue;
             };
             if let Found::Present { real, kind, .. } = &*host.find(path) {
-                let is_stated_file = *kind == Kind::File && rule.rank == Rank::Stated;
-                self.add(real.clone(), index, is_stated_file);
+                if *kind == Kind::File && real == path && rule.is_final_for(rules::Kind::Read) {
+                    self.denied.push(real.clone());
+                } else {
+                    self.add(real.clone(), index);
+                }
             }
         }
         for socket in &profile.network.unix {
@@ -227,11 +226,19 @@ impl Points {
         }
     }
 
-    fn add(&mut self, path: AbsPath, rules: &Index<'_>, is_stated_file: bool) {
+    /// A mount for each of them.
+    fn cover_denied(&mut self) {
+        for path in std::mem::take(&mut self.denied) {
+            let hidden = || Point::new(Seen::Hidden, View::Hidden);
+            self.seen.entry(path).or_insert_with(hidden);
+        }
+    }
+
+    fn add(&mut self, path: AbsPath, rules: &Index<'_>) {
         if path.is_root() {
             return;
         }
-        let point = self.seen.entry(path).or_insert_with_key(|path| {
+        self.seen.entry(path).or_insert_with_key(|path| {
             let [read, write] = rules.decide_both(path.as_path());
             match (read.allowed, write.allowed) {
                 (false, _) => Point::new(Seen::Hidden, View::Hidden),
@@ -239,7 +246,6 @@ impl Points {
                 (true, true) => Point::new(Seen::Writable, View::Writable),
             }
         });
-        point.is_stated_file |= is_stated_file;
     }
 
     /// A second lock on protected names that exist at the top of a writable root. git's own
@@ -247,22 +253,17 @@ impl Points {
     fn add_protected(&mut self, profile: &Profile, rules: &Index<'_>, host: &Host) {
         for (path, protected) in super::rules::protected_names(profile, host) {
             if !protected.name.ends_with("/config") && host.find(&path).real() == Some(&path) {
-                self.add(path, rules, false);
+                self.add(path, rules);
             }
         }
     }
 
-    /// Leaves out what the mount above shows already, and denied files if they are more than
-    /// `most_covered`; the last value says whether they are.
-    fn into_mounts(self, top: Seen, most_covered: usize) -> (Vec<Mount>, Vec<AbsPath>, bool) {
+    /// Leaves out what the mount above shows already.
+    fn into_mounts(self, top: Seen) -> (Vec<Mount>, Vec<AbsPath>) {
         let mut above: Vec<(AbsPath, Seen)> = Vec::new();
         let mut mounts: Vec<Mount> = Vec::new();
         let mut writable = Vec::new();
-        let denied = self.seen.values().filter(|point| point.is_denied_file());
-        let is_crowd = denied.count() > most_covered;
-        for (path, point) in self.seen {
-            let is_left_out = is_crowd && point.is_denied_file();
-            let Point { seen, view, .. } = point;
+        for (path, Point { seen, view }) in self.seen {
             while above
                 .last()
                 .is_some_and(|(ancestor, _)| !path.is_within(ancestor))
@@ -277,7 +278,7 @@ impl Points {
                 }
                 (outer, seen) => outer != seen || seen == Seen::Private,
             };
-            if !needed && !is_link || is_left_out {
+            if !needed && !is_link {
                 continue;
             }
             if seen == Seen::Writable || seen == Seen::Private {
@@ -296,7 +297,7 @@ impl Points {
             }
             mounts.push(Mount { path, view });
         }
-        (mounts, writable, is_crowd)
+        (mounts, writable)
     }
 }
 
