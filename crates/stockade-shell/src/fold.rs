@@ -29,6 +29,8 @@ pub(crate) fn may_fold(name: &str) -> bool {
             | "head"
             | "cut"
             | "sed"
+            | "tee"
+            | "type"
             | "which"
             | "command"
     )
@@ -81,9 +83,10 @@ fn literal_output(command: &Command, name: &str) -> Option<String> {
         "sed" => substitute(&args, input?),
         "cut" => cut(&args, input?),
         // Where a program is, is the program.
-        "which" | "command" => match args.as_slice() {
+        "which" | "command" | "type" => match args.as_slice() {
             [program] if name == "which" => Some((*program).to_owned()),
-            ["-v" | "-pv", program] => Some((*program).to_owned()),
+            ["-v" | "-pv", program] if name == "command" => Some((*program).to_owned()),
+            ["-P" | "-p", program] if name == "type" => Some((*program).to_owned()),
             _ => None,
         },
         _ => None,

@@ -24,8 +24,10 @@
 
 mod ast;
 mod braces;
+mod builtins;
 mod containers;
 mod escape;
+mod escapes;
 mod expand;
 mod fold;
 mod interpreters;

@@ -71,11 +71,32 @@ impl Judge<'_> {
         }
     }
 
+    /// Statements and orders to delete in the body of a request.
+    fn posts_deletion(&mut self, name: &str, command: &Command) {
+        let deletes = |text: &str| {
+            let marks = [
+                "drop database",
+                "drop table",
+                "drop measurement",
+                "truncate table",
+                "\"purge_everything\":true",
+                "\"purge_everything\": true",
+            ];
+            marks.iter().any(|mark| text.contains(mark))
+        };
+        let mut texts = command.args().iter();
+        if texts.any(|word| deletes(&word.text.to_ascii_lowercase())) {
+            let reason = format!("`{name}` tells a server to delete what it holds");
+            self.add(Rule::DestroyData, command.span, reason);
+        }
+    }
+
     /// `curl -X DELETE` of something on a server.
     pub(super) fn rest_delete(&mut self, name: &str, command: &Command) {
         if !matches!(name, "curl" | "http" | "https" | "xh" | "wget") {
             return;
         }
+        self.posts_deletion(name, command);
         let texts: Vec<String> = command
             .args()
             .iter()

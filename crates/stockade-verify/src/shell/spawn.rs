@@ -28,7 +28,7 @@ impl Judge<'_> {
         let span = command.span;
         let first = command.words[0].text.as_str();
         if let Some(escaped) = first.strip_prefix(":!").or_else(|| first.strip_prefix('!'))
-            && names_shell(escaped)
+            && (names_shell(escaped) || is_shell(escaped))
         {
             return self.add(Rule::ShellEscape, span, "escapes to a shell");
         }
@@ -99,14 +99,19 @@ impl Judge<'_> {
             Some(wrapper) => !is_shell(wrapper),
         });
         let alone = command.stage == 0 && self.script.pipelines[command.pipeline].stages == 1;
-        let to_terminal = command
-            .redirects
-            .iter()
-            .all(|redirect| redirect.target.text == "/dev/tty");
+        let to_terminal = command.redirects.iter().all(|redirect| {
+            redirect.target.text == "/dev/tty" || self.is_terminal(&redirect.target)
+        });
         if wrapped && alone && to_terminal {
             let reason = format!("starts an interactive `{name}` through another program");
             self.add(Rule::ShellEscape, command.span, reason);
         }
+    }
+
+    /// `$(tty)`
+    fn is_terminal(&self, word: &stockade_shell::Word) -> bool {
+        let mut inner = word.substitutions().flatten();
+        inner.any(|id| self.script.commands[id].name() == Some("tty"))
     }
 
     /// Code on the command line of interpreters without a grammar here.
@@ -165,7 +170,7 @@ fn leaves_editor(text: &str) -> bool {
 }
 
 /// Whether a text would start a shell: its path as a word of its own.
-fn names_shell(text: &str) -> bool {
+pub(super) fn names_shell(text: &str) -> bool {
     const PATHS: &[&str] = &[
         "/bin/sh",
         "/bin/bash",
