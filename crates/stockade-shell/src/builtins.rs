@@ -51,7 +51,7 @@ impl Reader<'_> {
     pub(crate) fn builtin(&mut self, command: &Command) {
         let Some(
             name @ ("unset" | "read" | "set" | "mapfile" | "readarray" | "printf" | "alias"
-            | "unalias"),
+            | "unalias" | "shift"),
         ) = command.name()
         else {
             return;
@@ -59,6 +59,7 @@ impl Reader<'_> {
         let args = command.args();
         match name {
             "printf" => return self.printed_to(command),
+            "shift" => return self.shift(args),
             "alias" => return self.name_aliases(args),
             "unalias" => {
                 for word in args {
@@ -127,6 +128,16 @@ impl Reader<'_> {
                     self.variables.remove(&word.text);
                 }
             }
+        }
+    }
+
+    fn shift(&mut self, args: &[Word]) {
+        let by = args.first().map_or(Some(1), |word| word.text.parse().ok());
+        match (&mut self.arguments, by) {
+            (Some(arguments), Some(by)) => {
+                arguments.drain(..by.min(arguments.len()));
+            }
+            _ => self.arguments = None,
         }
     }
 

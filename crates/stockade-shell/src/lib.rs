@@ -36,6 +36,7 @@ mod model;
 mod parameter;
 mod parse;
 mod read;
+mod sed;
 mod wrappers;
 
 pub use fold::{base64, hex};

@@ -285,13 +285,7 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
             );
         }
         _ if is_shell(name) => out.extend(shell(args, stdin)),
-        "." | "source" => {
-            out.extend(process_output(args));
-            let input = args.first().is_some_and(|word| word.text == "/dev/stdin");
-            if let (true, Stdin::Text(text)) = (input, stdin) {
-                out.push(Inner::Shell(text.clone()));
-            }
-        }
+        "." | "source" => out.extend(sourced(args, stdin)),
         _ => {
             if let Some(interpreter) = interpreter(name) {
                 out.extend(code(&interpreter, args, stdin));
@@ -658,6 +652,15 @@ fn shell(args: &[Word], stdin: &Stdin) -> Option<Inner> {
         };
     }
     process_output(args.get(at..)?)
+}
+
+/// `. <(command)`, `source /dev/stdin`
+fn sourced(args: &[Word], stdin: &Stdin) -> Option<Inner> {
+    let input = args.first().is_some_and(|word| word.text == "/dev/stdin");
+    match stdin {
+        Stdin::Text(text) if input => Some(Inner::Shell(text.clone())),
+        _ => process_output(args),
+    }
 }
 
 /// Constant text in a process substitution given as a script.

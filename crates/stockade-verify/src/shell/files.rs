@@ -599,7 +599,7 @@ fn runs_lines(script: &str) -> bool {
     let Some(rest) = script.strip_prefix('s') else {
         return script == "e" || script == "1e";
     };
-    let Some(mark) = rest.chars().next().filter(|c| c.is_ascii_punctuation()) else {
+    let Some(mark) = rest.chars().next().filter(char::is_ascii_punctuation) else {
         return false;
     };
     let flags = rest.rsplit(mark).next().unwrap_or_default();

@@ -44,7 +44,7 @@ impl Judge<'_> {
         for entry in entries.iter().filter(|entry| entry.matches(&args)) {
             let reason = format!("`{name}` {}", entry.reason);
             match entry.severity {
-                Severity::Error => self.add(entry.rule, command.span, reason),
+                Severity::Error => self.findings.raise(entry.rule, command.span, reason),
                 Severity::Warning => self.warn(entry.rule, command.span, reason),
             }
         }
@@ -147,7 +147,8 @@ impl<'t> Arg<'t> {
     }
 
     fn fits(&self, choice: &str) -> bool {
-        if let Some(letter) = choice.strip_prefix('-').filter(|rest| rest.len() == 1) {
+        let letter = choice.strip_prefix('-').filter(|rest| rest.len() == 1);
+        if let Some(letter) = letter.filter(|rest| !matches!(*rest, "-" | "*")) {
             let cluster = self
                 .text
                 .strip_prefix('-')

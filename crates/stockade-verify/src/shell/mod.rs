@@ -18,6 +18,7 @@ mod modes;
 mod network;
 mod obfuscation;
 mod programs;
+mod rearranged;
 mod search;
 mod services;
 mod sessions;

@@ -29,7 +29,9 @@ impl Judge<'_> {
         let Some(typed) = rest.strip_prefix('\n') else {
             return;
         };
-        let typed = &typed[..typed.floor_char_boundary(MOST)];
+        let end = (0..=MOST.min(typed.len())).rev();
+        let end = end.into_iter().find(|at| typed.is_char_boundary(*at));
+        let typed = &typed[..end.unwrap_or_default()];
         let first = typed.trim_start().lines().next().unwrap_or_default();
         let escapes = |line: &str| {
             let line = line.trim_start();

@@ -1,6 +1,6 @@
 //! Shells started through programs that are not shells, and code for interpreters.
 
-use stockade_shell::{Command, CommandId, Stdin, is_shell};
+use stockade_shell::{Command, CommandId, HoleKind, Stdin, is_shell};
 
 use super::programs::Group;
 use super::{Judge, has};
@@ -76,7 +76,15 @@ impl Judge<'_> {
             .iter()
             .take(64)
             .any(|file| names_shell(&file.text.text) && given(&file.path));
-        if starts {
+        let piped = |word: &stockade_shell::Word| {
+            word.holes.iter().any(|hole| match &hole.kind {
+                HoleKind::Process { output, .. } => {
+                    output.as_ref().is_some_and(|text| names_shell(&text.text))
+                }
+                _ => false,
+            })
+        };
+        if starts || command.args().iter().any(piped) {
             let reason = format!("`{name}` is given a file that starts a shell");
             self.add(Rule::ShellEscape, command.span, reason);
         }

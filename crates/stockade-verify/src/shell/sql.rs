@@ -1,6 +1,6 @@
 //! Statements for databases: what they delete, whom they let in, what they reach outside.
 //!
-//! Judged by their words, without a grammar: SQL, and what the shells of MongoDB, Redis, Neo4j
+//! Judged by their words, without a grammar: SQL, and what the shells of `MongoDB`, Redis, Neo4j
 //! and the object mappers of web frameworks are told.
 
 use crate::findings::Findings;
@@ -64,27 +64,7 @@ pub(super) fn judge(lower: &str, span: Span, findings: &mut Findings) {
             findings.add(Rule::DestroyData, span, "deletes rows of a table");
         }
     }
-    if lower.contains("copy ") && lower.contains(" program ")
-        || lower.contains("xp_cmdshell")
-        || lower.contains("into outfile")
-        || lower.contains("into dumpfile")
-        || lower.contains("lo_import")
-        || lower.contains("lo_export")
-        || lower.contains("sys_exec(")
-        || lower.contains("sys_eval(")
-        || lower.contains("sp_oacreate")
-        || lower.contains("pg_ls_dir")
-        || lower.contains("writefile(")
-        || lower.contains("pg_read_file")
-        || lower.contains("load_file(")
-        || lower.contains("load_extension(")
-    {
-        findings.add(
-            Rule::ShellEscape,
-            span,
-            "reaches files or programs through the database",
-        );
-    }
+    reaches_outside(lower, span, findings);
     let accounts = [
         "authentication_string",
         "mysql.user",
@@ -112,6 +92,31 @@ pub(super) fn judge(lower: &str, span: Span, findings: &mut Findings) {
         findings.add(Rule::AccountChange, span, reason);
     } else if pair("grant", &["all"]) || pair("alter", &["role", "user", "system"]) {
         findings.warn(Rule::AccountChange, span, "changes rights in the database");
+    }
+}
+
+/// Files and programs of the server.
+fn reaches_outside(lower: &str, span: Span, findings: &mut Findings) {
+    if lower.contains("copy ") && lower.contains(" program ")
+        || lower.contains("xp_cmdshell")
+        || lower.contains("into outfile")
+        || lower.contains("into dumpfile")
+        || lower.contains("lo_import")
+        || lower.contains("lo_export")
+        || lower.contains("sys_exec(")
+        || lower.contains("sys_eval(")
+        || lower.contains("sp_oacreate")
+        || lower.contains("pg_ls_dir")
+        || lower.contains("writefile(")
+        || lower.contains("pg_read_file")
+        || lower.contains("load_file(")
+        || lower.contains("load_extension(")
+    {
+        findings.add(
+            Rule::ShellEscape,
+            span,
+            "reaches files or programs through the database",
+        );
     }
 }
 
