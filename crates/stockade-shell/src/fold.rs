@@ -29,6 +29,8 @@ pub(crate) fn may_fold(name: &str) -> bool {
             | "head"
             | "cut"
             | "sed"
+            | "tee"
+            | "type"
             | "which"
             | "command"
     )
@@ -78,12 +80,13 @@ fn literal_output(command: &Command, name: &str) -> Option<String> {
         }
         "tr" => translate(&args, input?),
         "base64" | "base32" | "xxd" | "openssl" => decode(name, &args, input?),
-        "sed" => substitute(&args, input?),
+        "sed" => crate::sed::output(&args, input?),
         "cut" => cut(&args, input?),
         // Where a program is, is the program.
-        "which" | "command" => match args.as_slice() {
+        "which" | "command" | "type" => match args.as_slice() {
             [program] if name == "which" => Some((*program).to_owned()),
-            ["-v" | "-pv", program] => Some((*program).to_owned()),
+            ["-v" | "-pv", program] if name == "command" => Some((*program).to_owned()),
+            ["-P" | "-p", program] if name == "type" => Some((*program).to_owned()),
             _ => None,
         },
         _ => None,
@@ -311,31 +314,6 @@ fn bits(text: &str, width: u32, value: impl Fn(u8) -> Option<u8>) -> Option<Vec<
     Some(out)
 }
 
-/// `sed s/a/b/[g]` with plain text on both sides.
-fn substitute(args: &[&str], input: &str) -> Option<String> {
-    let [script] = args else {
-        return None;
-    };
-    let rest = script.strip_prefix('s')?;
-    let separator = rest.chars().next()?;
-    let mut fields = rest[separator.len_utf8()..].split(separator);
-    let (from, to, flags) = (fields.next()?, fields.next()?, fields.next()?);
-    if from.is_empty() || from.contains(['.', '*', '[', '^', '$', '\\']) || to.contains(['\\', '&'])
-    {
-        return None;
-    }
-    match flags {
-        "g" => Some(input.replace(from, to)),
-        "" => Some(
-            input
-                .split_inclusive('\n')
-                .map(|line| line.replacen(from, to, 1))
-                .collect(),
-        ),
-        _ => None,
-    }
-}
-
 /// `cut -c A-B` of one line.
 fn cut(args: &[&str], input: &str) -> Option<String> {
     let range = match args {
@@ -396,6 +374,6 @@ mod tests {
         assert_eq!(hex("726d 0a").unwrap(), b"rm\n");
         assert_eq!(base64("rm -rf!"), None);
         assert_eq!(cut(&["-c2-3"], "arm\n").unwrap(), "rm\n");
-        assert_eq!(substitute(&["s/X//g"], "rXm").unwrap(), "rm");
+        assert_eq!(crate::sed::output(&["s/X//g"], "rXm").unwrap(), "rm");
     }
 }

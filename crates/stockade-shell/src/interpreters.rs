@@ -1,7 +1,7 @@
 //! Interpreters of other languages, and where in their arguments code stands.
 
 use crate::model::{Language, Stdin, Word};
-use crate::wrappers::{Inner, push_stdin, rest};
+use crate::wrappers::{Inner, join, push_stdin, rest};
 
 /// An interpreter: how it is told code on its command line.
 pub(crate) struct Interpreter {
@@ -26,10 +26,9 @@ pub(crate) fn interpreter(name: &str) -> Option<Interpreter> {
         "lua" | "luajit" => (Language::Lua, "e", &[], "l"),
         "psql" => (Language::Sql, "c", &["--command"], "dfhLopRTUPFv"),
         "mysql" | "mariadb" | "mysqlsh" | "mycli" => (Language::Sql, "e", &["--execute"], "hPSDu"),
-        "cqlsh" | "cockroach" | "hive" | "beeline" | "spark-sql" | "influx" | "trino" => {
-            (Language::Sql, "e", &["--execute", "-execute"], "hPSDuk")
-        }
-        "clickhouse-client" | "impala-shell" | "snowsql" => {
+        "cqlsh" | "cockroach" | "hive" | "beeline" | "spark-sql" | "influx" | "trino"
+        | "presto" => (Language::Sql, "e", &["--execute", "-execute"], "hPSDuk"),
+        "clickhouse-client" | "clickhouse" | "impala-shell" | "snowsql" => {
             (Language::Sql, "q", &["--query"], "hdu")
         }
         "duckdb" | "usql" | "pgcli" => (Language::Sql, "c", &["--command"], "hdU"),
@@ -99,6 +98,63 @@ pub(crate) fn code(interpreter: &Interpreter, args: &[Word], stdin: &Stdin) -> V
     }
     if out.is_empty() && (!operands || interpreter.language == Language::Sql) {
         push_stdin(&mut out, interpreter.language, stdin);
+    }
+    out
+}
+
+/// Statements for clients of databases that take them as plain arguments, in an option or on
+/// standard input: `redis-cli flushall`, `mongosh --eval …`, `bq query …`.
+pub(crate) fn statements(name: &str, args: &[Word], stdin: &Stdin) -> Vec<Inner> {
+    let whole = matches!(
+        name,
+        "redis-cli" | "valkey-cli" | "keydb-cli" | "db2" | "memcflush"
+    );
+    let parts = matches!(
+        name,
+        "bq" | "cypher-shell"
+            | "mongo"
+            | "mongosh"
+            | "arangosh"
+            | "hbase"
+            | "sqlplus"
+            | "bteq"
+            | "isql"
+            | "osql"
+            | "tsql"
+            | "prisma"
+            | "wrangler"
+            | "turso"
+            | "supabase"
+            | "rqlite"
+            | "kdb"
+            | "bconsole"
+            | "nsupdate"
+            | "cbq"
+            | "steampipe"
+            | "osqueryi"
+            | "rails"
+            | "gitlab-rails"
+            | "rake"
+            | "artisan"
+            | "manage.py"
+            | "flask"
+            | "iex"
+    );
+    let mut out = Vec::new();
+    if whole && !args.is_empty() {
+        out.push(Inner::Code(Language::Sql, join(args)));
+    }
+    if parts {
+        let told = args
+            .iter()
+            .filter(|word| word.text.contains([' ', '(', ':']));
+        out.extend(told.map(|word| {
+            let at = word.text.find('=').filter(|_| word.text.starts_with("--"));
+            Inner::Code(Language::Sql, rest(word, at.map_or(0, |at| at + 1)))
+        }));
+    }
+    if whole || parts {
+        push_stdin(&mut out, Language::Sql, stdin);
     }
     out
 }

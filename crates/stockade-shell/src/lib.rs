@@ -24,8 +24,10 @@
 
 mod ast;
 mod braces;
+mod builtins;
 mod containers;
 mod escape;
+mod escapes;
 mod expand;
 mod fold;
 mod interpreters;
@@ -34,6 +36,7 @@ mod model;
 mod parameter;
 mod parse;
 mod read;
+mod sed;
 mod wrappers;
 
 pub use fold::{base64, hex};

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use crate::Limits;
 use crate::ast::{FunctionNode, Node, RawAssignment, RawRedirect, RawValue, Simple};
+use crate::builtins;
 use crate::expand::Value;
 use crate::fold;
 use crate::lex::Origin;
@@ -70,6 +71,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) arguments: Option<Vec<Word>>,
     functions: HashMap<String, Rc<FunctionNode>>,
     files: HashMap<String, Word>,
+    pub(crate) aliases: HashMap<String, Word>,
     depth: usize,
     nested_bytes: usize,
     call_depth: usize,
@@ -89,6 +91,7 @@ impl<'a> Reader<'a> {
             arguments: None,
             functions: HashMap::new(),
             files: HashMap::new(),
+            aliases: HashMap::new(),
             depth: 0,
             nested_bytes: 0,
             call_depth: 0,
@@ -311,11 +314,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes a command and whatever it starts; its constant output, if that is wanted.
-    fn command(&mut self, command: Command, context: &Context) -> Option<Word> {
+    fn command(&mut self, mut command: Command, context: &Context) -> Option<Word> {
         if self.script.commands.len() >= self.limits.commands {
             self.too_large();
             return None;
         }
+        builtins::name_shell(&mut command);
         self.builtin(&command);
         let name = command.name();
         let writes = command
@@ -335,6 +339,7 @@ impl<'a> Reader<'a> {
         let inner = wrappers::unwrap(&command.words, &command.stdin);
         let reads = self.read_from_file(&command);
         let called = name.and_then(|name| self.functions.get(name)).cloned();
+        let alias = builtins::alias_line(&self.aliases, &command);
         let arguments = called.as_ref().map(|_| command.args().to_vec());
         let stdin = command.stdin.clone();
         let id = self.push(command, context);
@@ -350,6 +355,9 @@ impl<'a> Reader<'a> {
         };
         if let Some((function, arguments)) = called.zip(arguments) {
             self.call(&function, arguments, &inner_context);
+        }
+        if let Some((name, line)) = alias {
+            self.expand_alias(&name, &line, &inner_context);
         }
         let mut inner_output = None;
         for item in inner.into_iter().chain(reads) {
@@ -383,6 +391,18 @@ impl<'a> Reader<'a> {
                 output
             }
             Inner::Shell(text) => self.nested(&text, &deeper.within()),
+            Inner::Script(text, mut given) => {
+                let zero = Value::one(given.remove(0));
+                let outer = self.arguments.replace(given);
+                let before = self.variables.insert("0".to_owned(), zero);
+                let output = self.nested(&text, &deeper.within());
+                self.arguments = outer;
+                match before {
+                    Some(value) => self.variables.insert("0".to_owned(), value),
+                    None => self.variables.remove("0"),
+                };
+                output
+            }
             Inner::Deferred(text) => {
                 let context = Context {
                     place: Place::Deferred,
@@ -517,71 +537,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Builtins that change variables: `unset`, `read`, `set --`, `printf -v`.
-    fn builtin(&mut self, command: &Command) {
-        let Some(name @ ("unset" | "read" | "set" | "mapfile" | "readarray")) = command.name()
-        else {
-            return;
-        };
-        let args = command.args();
-        if name == "set" {
-            if args.first().is_some_and(|word| word.text == "--") {
-                self.arguments = Some(args[1..].to_vec());
-            }
-            return;
-        }
-        let constant = match &command.stdin {
-            Stdin::Text(text) if name == "read" => text
-                .literal()
-                .map(|text| text.trim_end_matches('\n').to_owned()),
-            _ => None,
-        };
-        let names: Vec<&Word> = args
-            .iter()
-            .filter(|word| !word.text.starts_with('-'))
-            .collect();
-        let array = args
-            .iter()
-            .any(|word| is_cluster(&word.text) && word.text.contains('a'));
-        if let (true, Some(text), [name]) = (array, &constant, names.as_slice()) {
-            let own = command
-                .assignments
-                .iter()
-                .find(|assignment| assignment.name == "IFS");
-            let separators = own.map_or_else(|| " \t\n".to_owned(), |own| own.value.text.clone());
-            let parts = text
-                .split(|c| separators.contains(c))
-                .filter(|part| !part.is_empty());
-            let word = |part: &str| Word {
-                text: part.to_owned(),
-                span: command.span,
-                ..Word::default()
-            };
-            let fields = parts.take(256).map(word).collect();
-            let value = Value {
-                fields,
-                alternatives: false,
-            };
-            self.variables.insert(name.text.clone(), value);
-            return;
-        }
-        for word in &names {
-            match (&constant, names.len()) {
-                (Some(text), 1) => {
-                    let value = Word {
-                        text: text.clone(),
-                        span: command.span,
-                        ..Word::default()
-                    };
-                    self.variables.insert(word.text.clone(), Value::one(value));
-                }
-                _ => {
-                    self.variables.remove(&word.text);
-                }
-            }
-        }
-    }
-
     fn define(&mut self, function: &Rc<FunctionNode>, context: &Context) {
         let start = self.script.commands.len();
         let index = self.script.functions.len();
@@ -618,9 +573,23 @@ impl<'a> Reader<'a> {
         self.called += self.script.commands.len() - before;
     }
 
+    /// Reads a command line whose first word was an alias, as the shell does once.
+    fn expand_alias(&mut self, name: &str, line: &Word, context: &Context) {
+        if self.called >= CALL_COMMANDS {
+            return;
+        }
+        let before = self.script.commands.len();
+        let body = self.aliases.remove(name);
+        self.nested(line, &context.within());
+        self.aliases
+            .extend(body.map(|body| (name.to_owned(), body)));
+        self.called += self.script.commands.len() - before;
+    }
+
     /// Remembers constant text written to a file, in case it is run later.
     fn note_files(&mut self, command: &Command, output: Option<&Word>) {
-        let mut text = output.and_then(Word::literal).map(str::to_owned);
+        // Unknown parts stay in it as placeholders, which read as what they stand for.
+        let mut text = output.map(|output| output.text.clone());
         let mut paths: Vec<&Word> = command
             .redirects
             .iter()
@@ -631,7 +600,7 @@ impl<'a> Reader<'a> {
             let Stdin::Text(input) = &command.stdin else {
                 return;
             };
-            text = input.literal().map(str::to_owned);
+            text = Some(input.text.clone());
             paths.extend(command.args());
         }
         let Some(text) = text else {
@@ -701,11 +670,6 @@ impl<'a> Reader<'a> {
         };
         wrappers::run_text(command, text).into_iter().collect()
     }
-}
-
-/// Short options together: `-ra`.
-fn is_cluster(text: &str) -> bool {
-    text.starts_with('-') && !text.starts_with("--")
 }
 
 /// Adds `${name}`.

@@ -1,6 +1,6 @@
 //! Commands that run other commands, and where in their arguments those stand.
 
-use crate::interpreters::{code, interpreter};
+use crate::interpreters::{code, interpreter, statements};
 use crate::model::{Command, Hole, HoleKind, Language, Span, Stdin, Word};
 
 /// What a command runs.
@@ -10,6 +10,8 @@ pub(crate) enum Inner {
     Words(Vec<Word>),
     /// Text for a shell.
     Shell(Word),
+    /// Text for a shell, and its `$0`, `$1` …
+    Script(Word, Vec<Word>),
     /// Text for a shell, run later.
     Deferred(Word),
     /// Code in another language.
@@ -283,16 +285,18 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
             );
         }
         _ if is_shell(name) => out.extend(shell(args, stdin)),
-        "." | "source" => out.extend(process_output(args)),
+        "." | "source" => out.extend(sourced(args, stdin)),
         _ => {
             if let Some(interpreter) = interpreter(name) {
                 out.extend(code(&interpreter, args, stdin));
             }
+            out.extend(statements(name, args, stdin));
         }
     }
     if out.is_empty() {
         out.extend(prefixed(name, args));
     }
+    crate::escapes::push(&mut out, name, args, stdin);
     out
 }
 
@@ -371,7 +375,14 @@ fn parallel(args: &[Word], stdin: &Stdin) -> Vec<Inner> {
         if command.is_empty() {
             return Inner::Shell(input.clone());
         }
-        Inner::Words(substitute(command, "{}", input))
+        match substitute(command, "{}", input).as_slice() {
+            // A command line in one word.
+            [line] if command[0].text.contains(' ') => Inner::Shell(line.clone()),
+            [line, added] if command[0].text.contains(' ') => {
+                Inner::Shell(join(&[line.clone(), added.clone()]))
+            }
+            words => Inner::Words(words.to_vec()),
+        }
     });
     made.collect()
 }
@@ -627,7 +638,11 @@ fn shell(args: &[Word], stdin: &Stdin) -> Option<Inner> {
         at += 1 + usize::from(value);
     }
     if wants_text {
-        return args.get(at).map(|word| Inner::Shell(word.clone()));
+        let text = args.get(at)?.clone();
+        return Some(match &args[at + 1..] {
+            [] => Inner::Shell(text),
+            given => Inner::Script(text, given.to_vec()),
+        });
     }
     let file = args.get(at).map(|word| word.text.as_str());
     if reads_stdin || matches!(file, None | Some("-" | "/dev/stdin")) {
@@ -637,6 +652,15 @@ fn shell(args: &[Word], stdin: &Stdin) -> Option<Inner> {
         };
     }
     process_output(args.get(at..)?)
+}
+
+/// `. <(command)`, `source /dev/stdin`
+fn sourced(args: &[Word], stdin: &Stdin) -> Option<Inner> {
+    let input = args.first().is_some_and(|word| word.text == "/dev/stdin");
+    match stdin {
+        Stdin::Text(text) if input => Some(Inner::Shell(text.clone())),
+        _ => process_output(args),
+    }
 }
 
 /// Constant text in a process substitution given as a script.

@@ -69,11 +69,41 @@ impl Judge<'_> {
     /// Variables that say which program another one runs, or where it looks for it.
     pub(super) fn names_program(&mut self, command: &Command, name: &str, value: &str, span: Span) {
         match name {
-            "GIT_SSH_COMMAND" | "GIT_EXTERNAL_DIFF" | "GIT_EDITOR" | "GIT_PAGER"
-            | "GIT_ASKPASS" | "PAGER" | "MANPAGER" | "SYSTEMD_PAGER" | "EDITOR" | "VISUAL"
-            | "BROWSER" | "SUDO_EDITOR" | "SUDO_ASKPASS" | "SSH_ASKPASS" | "LESSOPEN"
+            "GIT_SSH_COMMAND"
+            | "GIT_EXTERNAL_DIFF"
+            | "GIT_EDITOR"
+            | "GIT_PAGER"
+            | "GIT_ASKPASS"
+            | "PAGER"
+            | "MANPAGER"
+            | "SYSTEMD_PAGER"
+            | "EDITOR"
+            | "VISUAL"
+            | "BROWSER"
+            | "SUDO_EDITOR"
+            | "SUDO_ASKPASS"
+            | "SSH_ASKPASS"
+            | "LESSOPEN"
             | "RSYNC_RSH"
-                if value.contains("/bin/sh") || value.contains("sh -c") =>
+            | "FACTERLIB"
+            | "GIT_SSH"
+            | "GIT_PROXY_COMMAND"
+            | "GIT_SEQUENCE_EDITOR"
+            | "LESSCLOSE"
+            | "PERL5DB"
+            | "TEXEDIT"
+            | "FCEDIT"
+            | "HGEDITOR"
+            | "SVN_EDITOR"
+            | "SVN_SSH"
+            | "CVS_RSH"
+            | "RUBYSHELL"
+            | "BASH_LOADABLES_PATH"
+            | "GCONV_PATH"
+                if value.contains("/bin/sh")
+                    || value.contains("sh -c")
+                    || is_temporary(value)
+                    || value.contains("system(") =>
             {
                 let reason = format!("makes another program run {value}");
                 self.add(Rule::ShellEscape, span, reason);

@@ -116,6 +116,12 @@ impl Judge<'_> {
             let reason = format!("pipes decoded text into `{name}`");
             self.add(Rule::CodeHidden, command.span, reason);
         }
+        let unread = is_shell(name) && !matches!(command.stdin, stockade_shell::Stdin::Text(_));
+        if !decoded && unread && self.rearranges(&upstream) {
+            let reason = format!("pipes rearranged text into `{name}`");
+            self.add(Rule::CodeHidden, command.span, reason);
+            return true;
+        }
         decoded || self.runs_variable(name, command, &upstream)
     }
 
@@ -177,6 +183,12 @@ impl Judge<'_> {
             || self.script.commands[near]
                 .iter()
                 .any(|other| within(other) && decodes(other));
+        let runs = is_shell(name) || name == "eval";
+        if runs && command.args().iter().any(|word| self.is_rearranged(word)) {
+            let reason = format!("`{name}` runs rearranged text");
+            self.add(Rule::CodeHidden, command.span, reason);
+            return true;
+        }
         if decoded && name != "xargs" {
             self.add(
                 Rule::CodeHidden,

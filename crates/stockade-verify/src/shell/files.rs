@@ -221,6 +221,7 @@ impl Judge<'_> {
                 }
             }
             "chmod" => self.chmod(command),
+            "setfacl" => self.setfacl(command),
             "chown" | "chgrp" => self.chown(name, command),
             "mke2fs" | "mkswap" | "newfs" | "mkntfs" => self.format_disk(command),
             _ if name.starts_with("mkfs") => self.format_disk(command),
@@ -492,6 +493,11 @@ impl Judge<'_> {
             return;
         };
         let place = self.place(target);
+        let inside = format!("{target}/x");
+        let runs = |kind: &Kind| kind.persists().is_some();
+        if self.place(&inside).kinds().iter().any(runs) {
+            return self.write_at(&inside, Writing::Append, command.span);
+        }
         let over = matches!(
             place.path.as_str(),
             "" | "/" | "/etc" | "/root" | "/bin" | "/usr/bin"
@@ -525,8 +531,12 @@ impl Judge<'_> {
 
     fn sed(&mut self, command: &Command) {
         let args = command.args();
-        // `1e command`: sed runs it.
+        // `1e command`: sed runs it; `s/…/…/e` and a bare `e` run what the lines hold.
         let script = operands(args).next().map_or("", |word| word.text.as_str());
+        if runs_lines(script) {
+            let reason = "`sed` runs the lines it reads or makes";
+            self.add(Rule::ShellEscape, command.span, reason);
+        }
         let rest = script.trim_start_matches(|c: char| c.is_ascii_digit() || c == '$');
         if let Some(run) = rest.strip_prefix("e ") {
             let reason = "`sed` is told to run a command";
@@ -582,6 +592,19 @@ impl Judge<'_> {
             self.warn(Rule::DestroyDisk, command.span, reason);
         }
     }
+}
+
+/// A script for `sed` whose last word is to run: `e`, `s/a/b/e`.
+fn runs_lines(script: &str) -> bool {
+    let Some(rest) = script.strip_prefix('s') else {
+        return script == "e" || script == "1e";
+    };
+    let Some(mark) = rest.chars().next().filter(char::is_ascii_punctuation) else {
+        return false;
+    };
+    let flags = rest.rsplit(mark).next().unwrap_or_default();
+    let plain = flags.bytes().all(|b| b.is_ascii_alphanumeric());
+    rest.matches(mark).count() >= 3 && plain && flags.contains('e')
 }
 
 /// `gh completion -s bash >> ~/.bashrc`, as manuals tell people to.

@@ -22,7 +22,8 @@ pub(crate) fn judge(
 ) {
     let lower = text.to_ascii_lowercase();
     if language == Some(Language::Sql) {
-        return sql(&lower, Span::new(0, text.len()), findings);
+        let span = Span::new(0, text.len());
+        return super::sql::judge(&lower, span, findings);
     }
     let mut judge = Judge {
         calls: Calls::new(language, &lower),
@@ -312,107 +313,6 @@ impl Judge<'_> {
             files.write(&place, Writing::Append, self.span, self.findings);
         }
         files.read(&place, self.span, self.findings);
-    }
-}
-
-fn sql(lower: &str, span: Span, findings: &mut Findings) {
-    let words: Vec<&str> = lower
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| !word.is_empty())
-        .collect();
-    let pair = |first: &str, second: &[&str]| {
-        words
-            .windows(2)
-            .any(|pair| pair[0] == first && second.contains(&pair[1]))
-    };
-    if pair(
-        "drop",
-        &[
-            "table",
-            "database",
-            "schema",
-            "index",
-            "view",
-            "user",
-            "role",
-            "column",
-            "tablespace",
-            "collection",
-            "keyspace",
-            "measurement",
-            "series",
-            "sequence",
-            "function",
-            "procedure",
-            "trigger",
-            "extension",
-            "owned",
-            "materialized",
-            "partition",
-            "server",
-            "login",
-        ],
-    ) || words.contains(&"truncate")
-    {
-        findings.add(Rule::DestroyData, span, "drops or empties tables");
-    }
-    for statement in lower.split(';') {
-        let statement = statement.trim_start();
-        let all = !statement.contains("where") && !statement.contains("limit");
-        if statement.starts_with("delete from") && all
-            || statement.starts_with("update ") && statement.contains(" set ") && all
-        {
-            findings.add(Rule::DestroyData, span, "changes every row of a table");
-        }
-    }
-    if lower.contains("copy ") && lower.contains(" program ")
-        || lower.contains("xp_cmdshell")
-        || lower.contains("into outfile")
-        || lower.contains("into dumpfile")
-        || lower.contains("lo_import")
-        || lower.contains("lo_export")
-        || lower.contains("sys_exec(")
-        || lower.contains("sys_eval(")
-        || lower.contains("sp_oacreate")
-        || lower.contains("pg_ls_dir")
-        || lower.contains("writefile(")
-        || lower.contains("pg_read_file")
-        || lower.contains("load_file(")
-        || lower.contains("load_extension(")
-    {
-        findings.add(
-            Rule::ShellEscape,
-            span,
-            "reaches files or programs through the database",
-        );
-    }
-    let accounts = [
-        "authentication_string",
-        "mysql.user",
-        "pg_shadow",
-        "pg_authid",
-        "sys.sql_logins",
-        "dba_users",
-    ];
-    if lower.contains("select") && accounts.iter().any(|table| lower.contains(table)) {
-        let reason = "reads the passwords of the database's users";
-        findings.add(Rule::CredentialRead, span, reason);
-    }
-    let changes = ["update ", "insert into", "delete from", "set password"];
-    if changes.iter().any(|change| lower.contains(change))
-        && accounts.iter().any(|table| lower.contains(table))
-    {
-        let reason = "changes the passwords of the database's users";
-        findings.add(Rule::AccountChange, span, reason);
-    }
-    let everything = pair("grant", &["all"]) && lower.contains("*.*");
-    let superuser = words.contains(&"superuser") || words.contains(&"sysadmin");
-    let rights = ["grant", "alter", "create", "sp_addsrvrolemember"];
-    if everything || superuser && words.iter().any(|word| rights.contains(word)) {
-        let reason = "gives someone all rights in the database";
-        findings.add(Rule::AccountChange, span, reason);
-    } else if pair("grant", &["all"]) || pair("alter", &["role", "user", "system"]) {
-        findings.warn(Rule::AccountChange, span, "changes rights in the database");
     }
 }
 

@@ -61,6 +61,11 @@ impl Judge<'_> {
                 }
             }
             "checkout" | "switch" => self.git_checkout(command, rest, &verb.text),
+            "diff" | "grep" | "hash-object" | "cat-file" => {
+                for word in operands(rest).filter(|word| word.text.starts_with(['/', '~', '$'])) {
+                    self.read_at(&word.text, command.span);
+                }
+            }
             "restore" => {
                 let index_only = has(rest, "S", &["staged"]) && !has(rest, "W", &["worktree"]);
                 if !index_only && rest.iter().any(|word| !word.text.starts_with('-')) {

@@ -44,7 +44,7 @@ impl Judge<'_> {
         for entry in entries.iter().filter(|entry| entry.matches(&args)) {
             let reason = format!("`{name}` {}", entry.reason);
             match entry.severity {
-                Severity::Error => self.add(entry.rule, command.span, reason),
+                Severity::Error => self.findings.raise(entry.rule, command.span, reason),
                 Severity::Warning => self.warn(entry.rule, command.span, reason),
             }
         }
@@ -71,11 +71,32 @@ impl Judge<'_> {
         }
     }
 
+    /// Statements and orders to delete in the body of a request.
+    fn posts_deletion(&mut self, name: &str, command: &Command) {
+        let deletes = |text: &str| {
+            let marks = [
+                "drop database",
+                "drop table",
+                "drop measurement",
+                "truncate table",
+                "\"purge_everything\":true",
+                "\"purge_everything\": true",
+            ];
+            marks.iter().any(|mark| text.contains(mark))
+        };
+        let mut texts = command.args().iter();
+        if texts.any(|word| deletes(&word.text.to_ascii_lowercase())) {
+            let reason = format!("`{name}` tells a server to delete what it holds");
+            self.add(Rule::DestroyData, command.span, reason);
+        }
+    }
+
     /// `curl -X DELETE` of something on a server.
     pub(super) fn rest_delete(&mut self, name: &str, command: &Command) {
         if !matches!(name, "curl" | "http" | "https" | "xh" | "wget") {
             return;
         }
+        self.posts_deletion(name, command);
         let texts: Vec<String> = command
             .args()
             .iter()
@@ -126,7 +147,8 @@ impl<'t> Arg<'t> {
     }
 
     fn fits(&self, choice: &str) -> bool {
-        if let Some(letter) = choice.strip_prefix('-').filter(|rest| rest.len() == 1) {
+        let letter = choice.strip_prefix('-').filter(|rest| rest.len() == 1);
+        if let Some(letter) = letter.filter(|rest| !matches!(*rest, "-" | "*")) {
             let cluster = self
                 .text
                 .strip_prefix('-')

@@ -79,9 +79,16 @@ impl Judge<'_> {
                 if (reader || text.contains("file:///")) && self.read_at(candidate, command.span) {
                     return;
                 }
-                let kinds = self.place(candidate).kinds();
+                let mut kinds = self.place(candidate).kinds();
+                if let (true, Some(_)) = (kinds.is_empty(), candidate.strip_suffix('/')) {
+                    // A directory whose files are what matters.
+                    kinds = self.place(&format!("{candidate}x")).kinds();
+                    kinds.retain(|kind| kind.persists().is_some());
+                }
                 if !shower && kinds.iter().any(|kind| kind.persists().is_some()) {
-                    return self.write_at(candidate, Writing::Append, command.span);
+                    let file = if candidate.ends_with('/') { "x" } else { "" };
+                    let path = format!("{candidate}{file}");
+                    return self.write_at(&path, Writing::Append, command.span);
                 }
                 let looks = matches!(name, "chmod" | "chown" | "ls" | "test" | "[" | "stat");
                 if kinds.contains(&Kind::Socket) && !looks {

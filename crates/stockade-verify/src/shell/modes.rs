@@ -46,6 +46,12 @@ impl Judge<'_> {
             self.add(Rule::FileMode, span, reason);
         }
         let closes = mode.octal == Some(0) && self.is_brief();
+        let needed = |place: &Place| {
+            place.is(Kind::System) || place.is_home() || place.path.starts_with("/etc/")
+        };
+        if closes && places.iter().any(needed) {
+            self.add(Rule::FileMode, span, format!("closes {shown} to all"));
+        }
         if closes && places.iter().any(|place| place.is(Kind::Trace)) {
             self.add(Rule::TraceRemoval, span, format!("closes {shown} to all"));
         }
@@ -67,6 +73,26 @@ impl Judge<'_> {
                 .iter()
                 .map(|target| target.trim_start_matches("./").to_owned());
             self.made_executable.extend(names);
+        }
+    }
+
+    /// `setfacl -m u:someone:rw /etc/shadow`: rights that the mode does not show.
+    pub(super) fn setfacl(&mut self, command: &Command) {
+        if !has(command.args(), "mM", &["modify", "set"]) {
+            return;
+        }
+        let precious = |kind: &Kind| {
+            matches!(
+                kind,
+                Kind::Credential | Kind::Base | Kind::Account | Kind::Disk
+            )
+        };
+        for word in operands(command.args()).skip(1) {
+            let place = self.place(&word.text);
+            if place.kinds().iter().any(precious) && self.is_brief() {
+                let reason = format!("lets someone else use {}", place.path);
+                self.add(Rule::FileMode, command.span, reason);
+            }
         }
     }
 

@@ -158,6 +158,10 @@ impl Judge<'_> {
                 "runs the output of a command that fetches or decodes",
             );
         }
+        if self.is_rearranged(word) {
+            let reason = "runs text that filters rearrange";
+            return self.add(Rule::ObfuscatedCommand, command.span, reason);
+        }
         self.runs_file("", command);
         let spliced = spliced(word) && !self.fits_own_function(word);
         if spliced {

@@ -20,6 +20,7 @@ pub(super) enum Group {
     PassesOn,
     Queries,
     Senders,
+    Services,
     ShellGivers,
     Showers,
     Streams,
@@ -43,6 +44,7 @@ impl Group {
         Self::PassesOn,
         Self::Queries,
         Self::Senders,
+        Self::Services,
         Self::ShellGivers,
         Self::Showers,
         Self::Streams,
@@ -66,6 +68,7 @@ impl Group {
             Self::PassesOn => "passes-on",
             Self::Queries => "queries",
             Self::Senders => "senders",
+            Self::Services => "services",
             Self::ShellGivers => "shell-givers",
             Self::Showers => "showers",
             Self::Streams => "streams",
@@ -94,6 +97,9 @@ impl Membership {
     }
 }
 
+/// Programs with capitals, as they are looked up.
+const LOWER: &[(&str, &str)] = &[("get", "GET"), ("r", "R"), ("rscript", "Rscript")];
+
 /// The groups of each program, as bits.
 type Groups = HashMap<&'static str, u32>;
 
@@ -116,6 +122,10 @@ fn groups() -> &'static Groups {
             }
             for program in line.split_ascii_whitespace() {
                 *groups.entry(program).or_default() |= bit;
+                // Judged names are in lower case.
+                if let Some((lower, _)) = LOWER.iter().find(|(_, name)| *name == program) {
+                    *groups.entry(lower).or_default() |= bit;
+                }
             }
         }
         groups

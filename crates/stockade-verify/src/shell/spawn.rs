@@ -1,6 +1,6 @@
 //! Shells started through programs that are not shells, and code for interpreters.
 
-use stockade_shell::{Command, CommandId, Stdin, is_shell};
+use stockade_shell::{Command, CommandId, HoleKind, Stdin, is_shell};
 
 use super::programs::Group;
 use super::{Judge, has};
@@ -28,7 +28,7 @@ impl Judge<'_> {
         let span = command.span;
         let first = command.words[0].text.as_str();
         if let Some(escaped) = first.strip_prefix(":!").or_else(|| first.strip_prefix('!'))
-            && names_shell(escaped)
+            && (names_shell(escaped) || is_shell(escaped))
         {
             return self.add(Rule::ShellEscape, span, "escapes to a shell");
         }
@@ -76,7 +76,15 @@ impl Judge<'_> {
             .iter()
             .take(64)
             .any(|file| names_shell(&file.text.text) && given(&file.path));
-        if starts {
+        let piped = |word: &stockade_shell::Word| {
+            word.holes.iter().any(|hole| match &hole.kind {
+                HoleKind::Process { output, .. } => {
+                    output.as_ref().is_some_and(|text| names_shell(&text.text))
+                }
+                _ => false,
+            })
+        };
+        if starts || command.args().iter().any(piped) {
             let reason = format!("`{name}` is given a file that starts a shell");
             self.add(Rule::ShellEscape, command.span, reason);
         }
@@ -99,14 +107,19 @@ impl Judge<'_> {
             Some(wrapper) => !is_shell(wrapper),
         });
         let alone = command.stage == 0 && self.script.pipelines[command.pipeline].stages == 1;
-        let to_terminal = command
-            .redirects
-            .iter()
-            .all(|redirect| redirect.target.text == "/dev/tty");
+        let to_terminal = command.redirects.iter().all(|redirect| {
+            redirect.target.text == "/dev/tty" || self.is_terminal(&redirect.target)
+        });
         if wrapped && alone && to_terminal {
             let reason = format!("starts an interactive `{name}` through another program");
             self.add(Rule::ShellEscape, command.span, reason);
         }
+    }
+
+    /// `$(tty)`
+    fn is_terminal(&self, word: &stockade_shell::Word) -> bool {
+        let mut inner = word.substitutions().flatten();
+        inner.any(|id| self.script.commands[id].name() == Some("tty"))
     }
 
     /// Code on the command line of interpreters without a grammar here.
@@ -165,7 +178,7 @@ fn leaves_editor(text: &str) -> bool {
 }
 
 /// Whether a text would start a shell: its path as a word of its own.
-fn names_shell(text: &str) -> bool {
+pub(super) fn names_shell(text: &str) -> bool {
     const PATHS: &[&str] = &[
         "/bin/sh",
         "/bin/bash",
