@@ -94,6 +94,10 @@ impl Dialect {
                 }
             }
             Self::JavaScript => {
+                // The program's own directory is as good as the one it works in.
+                if name == "__dirname" {
+                    return Value::text(".");
+                }
                 if table.roots.contains(name) || GLOBALS.contains(&name) {
                     return self.source(name, Value::api(name));
                 }

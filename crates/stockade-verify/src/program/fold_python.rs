@@ -4,6 +4,7 @@ use super::eval::Eval;
 use super::fold::{
     character, decoded, elements, environment, join, join_path, lookup, pattern, rot13, text_method,
 };
+use super::places::is_own;
 use super::value::{Args, Kind, LONGEST, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -150,6 +151,8 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         }
         "pathlib.Path.home" | "Path.home" => Value::text("~"),
         "pathlib.Path.cwd" | "Path.cwd" | "os.getcwd" | "os.getcwdu" => Value::text("."),
+        "os.path.abspath" | "os.path.realpath" if is_own(first?) => first?.clone(),
+        "os.path.dirname" if is_own(first?) => Value::text("."),
         "os.path.expanduser"
         | "os.path.expandvars"
         | "os.path.abspath"
