@@ -27,6 +27,8 @@ use crate::result::Span;
 const STEPS: usize = 3_000_000;
 /// Calls of the file's functions inside one another.
 pub(super) const CALL_DEPTH: usize = 6;
+/// Calls of one function inside itself.
+pub(super) const RECURSION: usize = 2;
 /// Times one function is entered with arguments.
 pub(super) const ENTRIES: usize = 12;
 /// Steps inside functions entered with arguments, over the whole text.
@@ -52,6 +54,8 @@ pub(crate) struct Eval<'j, 'a> {
     /// How often each function was entered with arguments.
     pub(super) entered: Map<*const Function, usize>,
     pub(super) inlined: usize,
+    /// Functions that are being looked at with arguments, the innermost last.
+    pub(super) active: Vec<*const Function>,
     /// Functions without a name of their own that were met and not entered yet.
     pub(super) anonymous: Vec<Rc<Function>>,
     /// Names may be defined in files that are not here.
@@ -82,6 +86,7 @@ impl<'j, 'a> Eval<'j, 'a> {
             returned: Vec::new(),
             entered: Map::default(),
             inlined: 0,
+            active: Vec::new(),
             anonymous: Vec::new(),
             open_ended: false,
             endless: 0,

@@ -2,7 +2,8 @@
 
 use super::eval::Eval;
 use super::fold::{
-    character, decoded, elements, environment, join, join_path, lookup, pattern, rot13, text_method,
+    character, decoded, elements, environment, join, join_path, lookup, made_letter, pattern,
+    rot13, text_method,
 };
 use super::places::is_own;
 use super::value::{Args, Kind, LONGEST, Taint, Value};
@@ -14,7 +15,10 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
     let first = args.first();
     let text = first.and_then(Value::exact);
     Some(match path {
-        "chr" | "unichr" => character(first?.as_int()?)?.with(Taint::SPELLED),
+        "chr" | "unichr" => match first?.as_int() {
+            Some(int) => character(int)?.with(Taint::SPELLED),
+            None => made_letter(first?),
+        },
         "ord" => {
             let mut chars = text?.chars();
             let c = chars.next()?;

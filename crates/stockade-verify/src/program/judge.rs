@@ -157,21 +157,7 @@ impl<'a> Judge<'a> {
         if library.ends_with(')') && is_sending(name) {
             self.sends(path, args, span);
         }
-        let cloud = is_cloud(library);
-        let destroys = name == "delete"
-            || name == "terminate"
-            || name.starts_with("delete_")
-            || name.starts_with("terminate_")
-            || matches!(
-                name,
-                "deleteBucket" | "deleteTable" | "deleteObjects" | "terminateInstances"
-            )
-            || matches!(
-                name,
-                "DeleteBucket" | "DeleteTable" | "DeleteObjects" | "TerminateInstances"
-            )
-            || name.starts_with("purge_");
-        if cloud && destroys {
+        if is_cloud(library) && destroys(name) {
             let reason = format!("`{name}` deletes what a service holds");
             let certain = self.brief || self.function_depth == 0;
             self.findings
@@ -323,6 +309,13 @@ pub(super) fn is_cloud(library: &str) -> bool {
         "google.cloud.",
         "azure.",
         "kubernetes.client.",
+        "kubernetes_asyncio.",
+        "@kubernetes/client-node.",
+        "k8s.io/client-go/",
+        "digitalocean.",
+        "hcloud.",
+        "openstack.",
+        "linode_api4.",
         "aws-sdk.",
         "@aws-sdk/",
         "@google-cloud/",
@@ -332,6 +325,20 @@ pub(super) fn is_cloud(library: &str) -> bool {
     ]
     .iter()
     .any(|known| library.starts_with(known))
+}
+
+/// `delete_bucket`, `deleteBucket`, `DeleteBucket` and their kin.
+fn destroys(name: &str) -> bool {
+    ["delete", "terminate", "purge", "destroy"]
+        .iter()
+        .any(|verb| {
+            let (Some(head), Some(rest)) = (name.get(..verb.len()), name.get(verb.len()..)) else {
+                return false;
+            };
+            // The next word begins here: `deleted` is none.
+            let ends = rest.is_empty() || rest.starts_with(|c: char| c == '_' || c.is_uppercase());
+            head.eq_ignore_ascii_case(verb) && ends
+        })
 }
 
 /// A Go file of a package that others import: named so, and described for them.

@@ -70,7 +70,8 @@ fn waits(expr: &Expr) -> bool {
         | ExprKind::List(parts)
         | ExprKind::Template(parts)
         | ExprKind::Either(parts)
-        | ExprKind::Many(parts) => parts.iter().any(waits),
+        | ExprKind::Many(parts)
+        | ExprKind::Yield(parts) => parts.iter().any(waits),
         _ => false,
     }
 }
@@ -132,6 +133,10 @@ fn is_idle(statement: &Stmt) -> bool {
         Stmt::Expr(expr) => match &expr.kind {
             ExprKind::Bool(_) | ExprKind::Int(_) => true,
             ExprKind::Name(name) => &**name == "True",
+            ExprKind::Call(_) => matches!(
+                called(expr),
+                Some((_, "flush" | "fsync" | "sync" | "Sync" | "fdatasync"))
+            ),
             _ => false,
         },
         // A count.
@@ -156,7 +161,16 @@ fn is_idle(statement: &Stmt) -> bool {
 
 /// `"x" * 1000`, `make([]byte, n)`, `Buffer.alloc(n)`
 fn is_room(value: &Expr) -> bool {
-    is_plain(value) || is_made(value) || matches!(called(value), Some((_, "make" | "Repeat")))
+    let makes = [
+        "make",
+        "Repeat",
+        "alloc",
+        "bytearray",
+        "urandom",
+        "ones",
+        "zeros",
+    ];
+    is_plain(value) || called(value).is_some_and(|(_, name)| makes.contains(&name))
 }
 
 /// What is started: threads, processes, workers.

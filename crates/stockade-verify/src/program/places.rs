@@ -77,7 +77,7 @@ impl Judge<'_> {
             let reason = "writes what starts when a drive is plugged in";
             self.findings.add(Rule::PersistenceStartup, span, reason);
         }
-        self.encrypts(path, taint, span);
+        self.encrypts(path, taint, taint, span);
         if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
             self.downloaded.insert(path.into());
         }
@@ -92,11 +92,15 @@ impl Judge<'_> {
         }
     }
 
-    /// Encrypted content written over files of the user or the system, many or one.
-    pub(super) fn encrypts(&mut self, path: &str, taint: Taint, span: Span) {
+    /// Encrypted content written over files of the user or the system, or over whatever a walk
+    /// found. `origin` is where the file's name comes from.
+    pub(super) fn encrypts(&mut self, path: &str, origin: Taint, taint: Taint, span: Span) {
+        if !taint.has(Taint::ENCRYPTED) || !path.contains(UNKNOWN) {
+            return;
+        }
         let place = Place::new(path);
-        let theirs = self.is_theirs(&place);
-        if taint.has(Taint::ENCRYPTED) && theirs && path.contains(UNKNOWN) {
+        let found = origin.has(Taint::WALKED) && taint.has(Taint::FILE);
+        if self.is_theirs(&place) || found && !place.within(&self.analysis.verifier.allowed_paths) {
             let reason = "replaces files by encrypted ones";
             self.findings.add(Rule::DestroyFiles, span, reason);
         }

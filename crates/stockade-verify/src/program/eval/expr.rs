@@ -140,21 +140,30 @@ impl Eval<'_, '_> {
                 value
             }
             ExprKind::Each(each) => self.comprehension(each),
-            ExprKind::Many(parts) => {
-                let mut taint = Taint::NONE;
-                let mut last = Value::UNKNOWN;
-                for part in parts {
-                    last = self.expr(part);
-                    taint |= last.taint;
-                    self.enter_if_function(&last);
-                }
-                if parts.len() == 1 {
-                    last
-                } else {
-                    Value::unknown(taint)
-                }
+            ExprKind::Many(parts) => self.several(parts),
+            ExprKind::Yield(parts) => {
+                let element = self.several(parts);
+                let taint = element.taint;
+                self.returned.push(Value::list(vec![element]));
+                // What comes back is sent by whoever asks for the next.
+                Value::unknown(taint)
             }
             ExprKind::Spread(inner) => self.expr(inner),
+        }
+    }
+
+    /// Several things, one after the other; of one alone its value.
+    fn several(&mut self, parts: &[Expr]) -> Value {
+        let mut taint = Taint::NONE;
+        let mut last = Value::UNKNOWN;
+        for part in parts {
+            last = self.expr(part);
+            taint |= last.taint;
+            self.enter_if_function(&last);
+        }
+        match parts {
+            [_] => last,
+            _ => Value::unknown(taint),
         }
     }
 
