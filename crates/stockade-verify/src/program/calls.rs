@@ -131,12 +131,7 @@ impl Eval<'_, '_> {
         let keys = matches!(keys, Some("keydown" | "keypress" | "keyup"));
         let event = args.positional.first().and_then(Value::exact);
         let posted = self.dialect == Dialect::JavaScript && event == Some("message");
-        let again = callee.as_api() == Some("setInterval")
-            && args
-                .positional
-                .get(1)
-                .and_then(Value::as_int)
-                .is_some_and(|pause| pause < 100);
+        let again = self.comes_back(callee, args, functions);
         let outer = self.hurries(again);
         let typed = match (keys, posted) {
             (true, _) => Taint::SECRET,
@@ -163,6 +158,21 @@ impl Eval<'_, '_> {
         }
         self.calms(again, outer);
         result
+    }
+
+    /// Whether what is handed on is called again and again at once: by a timer, or because it hands
+    /// itself on.
+    fn comes_back(&self, callee: &Value, args: &Args, functions: &[Rc<Function>]) -> bool {
+        let pause = args.positional.get(1).and_then(Value::as_int);
+        let active = |function: &Rc<Function>| self.active.contains(&Rc::as_ptr(function));
+        match callee.as_api() {
+            Some("setInterval") => pause.is_some_and(|pause| pause < 100),
+            Some("setTimeout") => pause.unwrap_or(0) < 100 && functions.iter().any(active),
+            Some("setImmediate" | "process.nextTick" | "queueMicrotask") => {
+                functions.iter().any(active)
+            }
+            _ => false,
+        }
     }
 
     /// Library functions handed on to be called: `Thread(target=f, args=…)`, `submit(f, …)`.
@@ -311,9 +321,11 @@ impl Eval<'_, '_> {
         self.judge.function_depth += 1;
         self.entered.entry(Rc::as_ptr(function)).or_default();
         self.scopes.push(scope);
+        self.active.push(Rc::as_ptr(function));
         let returned = std::mem::take(&mut self.returned);
         self.body(&function.body);
         let own = std::mem::replace(&mut self.returned, returned);
+        self.active.pop();
         self.scopes.pop();
         if matches!(
             function.name.as_deref(),

@@ -19,6 +19,7 @@ use super::ir::{Expr, Function, Program, Stmt, Target, Text};
 use super::judge::{Judge, Pace, is_cloud};
 use super::loops;
 use super::names;
+use super::spelled;
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -164,6 +165,11 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             Stmt::Import { name, path, span } => {
                 self.judge.import(path, *span);
+                let plain = spelled::plain(self.dialect, path);
+                if let Some(plain) = &plain {
+                    self.judge.disguised(plain, *span);
+                }
+                let path = plain.as_ref().unwrap_or(path);
                 let path = match &**path {
                     "fs.promises" | "fs/promises" => "fs".into(),
                     _ => path.clone(),

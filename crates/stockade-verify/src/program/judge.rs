@@ -116,13 +116,17 @@ impl<'a> Judge<'a> {
             }
             self.unlisted(path, callee, args, span);
             let named = path.rsplit_once('.').map_or("", |(_, name)| name);
-            let secret = self.dialect.method(named);
-            if let Some("secrets") = secret.map(|entry| entry.action) {
-                let reason = format!("`{named}` reads every secret there is");
-                self.findings
-                    .weigh(self.brief, Rule::CredentialRead, span, reason);
+            let known = self.dialect.method(named);
+            match known.map(|entry| (entry.action, entry.at)) {
+                Some(("secrets", _)) => {
+                    let reason = format!("`{named}` reads every secret there is");
+                    self.findings
+                        .weigh(self.brief, Rule::CredentialRead, span, reason);
+                }
+                Some(("code", at)) => self.code(path, args.positional.get(at), span),
+                _ => {}
             }
-            return match secret.map(|entry| entry.action) {
+            return match known.map(|entry| entry.action) {
                 Some("secret" | "secrets") => result.with(Taint::SECRET),
                 _ => result,
             };

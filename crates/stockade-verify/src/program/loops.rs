@@ -258,6 +258,14 @@ fn is_growth(expr: &Expr) -> bool {
     let ExprKind::Attr(_, name) = &call.callee.kind else {
         return false;
     };
+    let files = matches!(
+        &**name,
+        "writeFileSync" | "appendFileSync" | "WriteFile" | "write_bytes" | "write_text"
+    );
+    if files {
+        return call.args.last().is_some_and(|arg| is_room(&arg.value))
+            || call.args.get(1).is_some_and(|arg| is_room(&arg.value));
+    }
     let keeps = matches!(&**name, "append" | "extend" | "push" | "write");
     keeps && !call.args.is_empty() && call.args.iter().all(|arg| is_plain(&arg.value))
 }

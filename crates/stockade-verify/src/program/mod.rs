@@ -32,6 +32,7 @@ mod python;
 mod run;
 mod seen;
 mod send;
+mod spelled;
 mod system;
 mod tree;
 mod truncated;

@@ -163,6 +163,12 @@ impl Judge<'_> {
             .weigh(self.brief, Rule::ObfuscatedName, span, reason);
     }
 
+    /// A name written so that only the interpreter reads it as that.
+    pub(crate) fn disguised(&mut self, name: &str, span: Span) {
+        let reason = format!("writes `{name}` in letters that are not its own");
+        self.findings.add(Rule::ObfuscatedName, span, reason);
+    }
+
     pub(crate) fn hidden_import(&mut self, module: &str, span: Span) {
         let reason = format!("imports `{module}` by a hidden name");
         self.findings.add(Rule::ObfuscatedName, span, reason);

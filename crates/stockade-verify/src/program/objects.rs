@@ -51,6 +51,7 @@ impl Judge<'_> {
                 }
                 "shell-remote" => self.remote_shell(name, args.first(), span),
                 "shell" => self.shell(name, args.positional.get(entry.at), span),
+                "code" => self.code(name, args.positional.get(entry.at), span),
                 "argv-rest" => {
                     let words = args.positional.get(entry.at..).unwrap_or_default();
                     self.argv(name, Some(&Value::list(words.to_vec())), args, span);

@@ -72,6 +72,7 @@ impl Judge<'_> {
             self.findings
                 .weigh(self.brief, Rule::PersistenceGitHook, span, reason);
         }
+        self.patches(&place.path, span);
         self.multiplies(taint, span);
         if path.to_ascii_lowercase().ends_with("autorun.inf") {
             let reason = "writes what starts when a drive is plugged in";
@@ -80,6 +81,33 @@ impl Judge<'_> {
         self.encrypts(path, taint, taint, span);
         if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
             self.downloaded.insert(path.into());
+        }
+    }
+
+    /// A file of a package that is installed: whoever loads the package runs what is in it.
+    fn patches(&mut self, path: &str, span: Span) {
+        let homes = [
+            "node_modules/",
+            "site-packages/",
+            "dist-packages/",
+            "/pkg/mod/",
+        ];
+        let below = homes.iter().find_map(|home| {
+            let (before, below) = path.split_once(home)?;
+            (before.is_empty() || before.ends_with('/') || home.starts_with('/')).then_some(below)
+        });
+        // Tools keep what they made in hidden places there: `.cache`, `.bin`.
+        let installed = below.is_some_and(|below| {
+            below.contains('/') && !below.starts_with('.') && !below.starts_with(UNKNOWN)
+        });
+        if installed {
+            let reason = format!("changes {path}, part of an installed package");
+            self.findings.weigh(
+                self.brief,
+                Rule::FileWrite,
+                span,
+                reason.replace(UNKNOWN, "…"),
+            );
         }
     }
 

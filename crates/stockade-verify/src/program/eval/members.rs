@@ -5,6 +5,7 @@ use crate::program::api::Dialect;
 use crate::program::classes;
 use crate::program::fold;
 use crate::program::ir::Text;
+use crate::program::spelled;
 use crate::program::value::{Kind, Taint, Value};
 use crate::result::Span;
 
@@ -22,7 +23,11 @@ impl Eval<'_, '_> {
                 value
             }
             Kind::Api(path) => {
-                let mut value = self.dialect.member(path, attr);
+                let plain = spelled::plain(self.dialect, attr);
+                if let Some(plain) = &plain {
+                    self.judge.disguised(plain, span);
+                }
+                let mut value = self.dialect.member(path, plain.as_ref().unwrap_or(attr));
                 value.taint |= inherited(path, base);
                 value.indirect |= base.indirect;
                 value
@@ -35,10 +40,7 @@ impl Eval<'_, '_> {
                     .find(|(key, _)| key.as_text() == Some(attr));
                 found.map_or_else(|| method(base, attr), |(_, value)| value.clone())
             }
-            _ => {
-                let _ = span;
-                method(base, attr)
-            }
+            _ => method(base, attr),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::Eval;
 use crate::program::api::Dialect;
 use crate::program::ir::{Expr, ExprKind, Target, Text};
+use crate::program::spelled;
 use crate::program::value::{Kind, Taint, Value};
 use crate::result::Span;
 
@@ -100,8 +101,15 @@ impl Eval<'_, '_> {
             .cloned()
     }
 
-    pub(in crate::program) fn name(&mut self, name: &Text, _span: Span) -> Value {
+    pub(in crate::program) fn name(&mut self, name: &Text, span: Span) -> Value {
         if let Some(value) = self.lookup(name) {
+            return value;
+        }
+        if let Some(plain) = spelled::plain(self.dialect, name) {
+            let value = self.name(&plain, span);
+            if value.as_api().is_some() {
+                self.judge.disguised(&plain, span);
+            }
             return value;
         }
         for module in self.starred.iter().rev() {
