@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::api::Dialect;
 use super::classes;
-use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED};
+use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED, RECURSION};
 use super::hash::Map;
 use super::ir::{Call, Expr, ExprKind, Function};
 use super::value::{Args, Kind, Taint, Value};
@@ -87,7 +87,7 @@ impl Eval<'_, '_> {
         if !self.step() {
             return Value::UNKNOWN;
         }
-        let result = match &callee.kind {
+        let mut result = match &callee.kind {
             Kind::Function(function) => return self.enter(&Rc::clone(function), args),
             Kind::Partial(inner) => {
                 let mut whole = args.clone();
@@ -131,12 +131,7 @@ impl Eval<'_, '_> {
         let keys = matches!(keys, Some("keydown" | "keypress" | "keyup"));
         let event = args.positional.first().and_then(Value::exact);
         let posted = self.dialect == Dialect::JavaScript && event == Some("message");
-        let again = callee.as_api() == Some("setInterval")
-            && args
-                .positional
-                .get(1)
-                .and_then(Value::as_int)
-                .is_some_and(|pause| pause < 100);
+        let again = self.comes_back(callee, args, functions);
         let outer = self.hurries(again);
         let typed = match (keys, posted) {
             (true, _) => Taint::SECRET,
@@ -155,10 +150,29 @@ impl Eval<'_, '_> {
                 .or(from_list)
                 .unwrap_or_else(|| Value::unknown(given));
             let inner = Args::of(vec![item.with(given); count]);
-            self.enter(function, &inner);
+            let returned = returns_made(callee);
+            let made = self.enter_for(function, &inner, returned && given.has(Taint::FILE));
+            if returned {
+                result.taint |= made.taint.without(Taint::UNBOUND | Taint::PARAM);
+            }
         }
         self.calms(again, outer);
         result
+    }
+
+    /// Whether what is handed on is called again and again at once: by a timer, or because it hands
+    /// itself on.
+    fn comes_back(&self, callee: &Value, args: &Args, functions: &[Rc<Function>]) -> bool {
+        let pause = args.positional.get(1).and_then(Value::as_int);
+        let active = |function: &Rc<Function>| self.active.contains(&Rc::as_ptr(function));
+        match callee.as_api() {
+            Some("setInterval") => pause.is_some_and(|pause| pause < 100),
+            Some("setTimeout") => pause.unwrap_or(0) < 100 && functions.iter().any(active),
+            Some("setImmediate" | "process.nextTick" | "queueMicrotask") => {
+                functions.iter().any(active)
+            }
+            _ => false,
+        }
     }
 
     /// Library functions handed on to be called: `Thread(target=f, args=…)`, `submit(f, …)`.
@@ -222,15 +236,25 @@ impl Eval<'_, '_> {
 
     /// Enters a function of the file with arguments that tell something; what it returns.
     fn enter(&mut self, function: &Rc<Function>, args: &Args) -> Value {
+        self.enter_for(function, args, false)
+    }
+
+    /// The same; `wanted` whatever the arguments tell.
+    fn enter_for(&mut self, function: &Rc<Function>, args: &Args, wanted: bool) -> Value {
         let nothing = classes::takes_nothing(function);
         if nothing && let Some(known) = self.constant.get(&Rc::as_ptr(function)) {
             return known.clone();
         }
-        let telling = nothing || args.all().any(tells);
+        let telling = wanted || nothing || args.all().any(tells);
         if !telling || self.calls >= CALL_DEPTH || self.inlined > INLINED {
             return Value::unknown(args.taint());
         }
-        let entered = self.entered.entry(Rc::as_ptr(function)).or_default();
+        // What a function does for one file of a directory it does for those below.
+        let here = Rc::as_ptr(function);
+        if self.active.iter().filter(|active| **active == here).count() >= RECURSION {
+            return Value::unknown(args.taint());
+        }
+        let entered = self.entered.entry(here).or_default();
         *entered += 1;
         if *entered > ENTRIES {
             return Value::unknown(args.taint());
@@ -252,6 +276,7 @@ impl Eval<'_, '_> {
         }
         let before = self.steps;
         self.calls += 1;
+        self.active.push(here);
         self.scopes.push(scope);
         let outer = std::mem::take(&mut self.returned);
         let anonymous = self.anonymous.len();
@@ -260,6 +285,7 @@ impl Eval<'_, '_> {
         self.enter_anonymous(anonymous);
         let returned = std::mem::replace(&mut self.returned, outer);
         self.scopes.pop();
+        self.active.pop();
         self.calls -= 1;
         self.inlined += self.steps - before;
         let taint = returned
@@ -295,9 +321,11 @@ impl Eval<'_, '_> {
         self.judge.function_depth += 1;
         self.entered.entry(Rc::as_ptr(function)).or_default();
         self.scopes.push(scope);
+        self.active.push(Rc::as_ptr(function));
         let returned = std::mem::take(&mut self.returned);
         self.body(&function.body);
         let own = std::mem::replace(&mut self.returned, returned);
+        self.active.pop();
         self.scopes.pop();
         if matches!(
             function.name.as_deref(),
@@ -392,6 +420,19 @@ fn tells(value: &Value) -> bool {
         Kind::Dict(pairs) => pairs.iter().take(64).any(|(_, value)| tells(value)),
         Kind::Int(_) | Kind::Bool(_) | Kind::Unknown | Kind::Method(_) => value.taint.has(origin),
     }
+}
+
+/// Whether a function gives what the function handed to it returns: `bytes.map(f)`.
+fn returns_made(callee: &Value) -> bool {
+    let name = match &callee.kind {
+        Kind::Method(inner) => &*inner.1,
+        Kind::Api(path) => path.rsplit('.').next().unwrap_or(path),
+        _ => return false,
+    };
+    matches!(
+        name,
+        "map" | "flatMap" | "reduce" | "then" | "replace" | "replaceAll" | "from"
+    )
 }
 
 /// What a function that walks a tree calls back with: a path below where it began.

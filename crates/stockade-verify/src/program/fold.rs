@@ -295,6 +295,11 @@ pub(crate) fn pattern(text: &str) -> Value {
     Value::text(pattern).with(walked)
 }
 
+/// A letter made of a number that is not known: text that nobody is to read.
+pub(crate) fn made_letter(number: &Value) -> Value {
+    Value::unknown(number.taint | Taint::DECODED)
+}
+
 /// Elements of a list as one text.
 pub(crate) fn join(separator: &str, items: &[Value]) -> Value {
     let mut out = String::new();

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::eval::Eval;
 use super::fold::{
-    Bound, character, decoded, elements, environment, join, join_path, lookup, pattern, text_method,
+    Bound, character, decoded, elements, environment, join, join_path, lookup, made_letter,
+    pattern, text_method,
 };
 use super::ir::{Expr, ExprKind, Function, Stmt};
 use super::value::{Args, Kind, Taint, Value};
@@ -56,7 +57,10 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
                 .iter()
                 .map(|value| value.as_int().and_then(character))
                 .collect();
-            join("", &chars?).with(Taint::SPELLED)
+            match chars {
+                Some(chars) => join("", &chars).with(Taint::SPELLED),
+                None => made_letter(&Value::unknown(args.taint())),
+            }
         }
         "String" | "String.raw" => match &first?.kind {
             Kind::Text(_) => first?.clone(),
@@ -210,7 +214,9 @@ fn compared(function: &Function) -> Option<String> {
         match &expr.kind {
             ExprKind::Text(text) => Some(text.to_string()),
             ExprKind::Binary(_, left, right) => in_expr(right).or_else(|| in_expr(left)),
-            ExprKind::Many(parts) | ExprKind::Either(parts) => parts.iter().find_map(in_expr),
+            ExprKind::Many(parts) | ExprKind::Either(parts) | ExprKind::Yield(parts) => {
+                parts.iter().find_map(in_expr)
+            }
             _ => None,
         }
     }

@@ -2,8 +2,10 @@
 
 use super::eval::Eval;
 use super::fold::{
-    character, decoded, elements, environment, join, join_path, lookup, pattern, rot13, text_method,
+    character, decoded, elements, environment, join, join_path, lookup, made_letter, pattern,
+    rot13, text_method,
 };
+use super::places::is_own;
 use super::value::{Args, Kind, LONGEST, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -13,7 +15,10 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
     let first = args.first();
     let text = first.and_then(Value::exact);
     Some(match path {
-        "chr" | "unichr" => character(first?.as_int()?)?.with(Taint::SPELLED),
+        "chr" | "unichr" => match first?.as_int() {
+            Some(int) => character(int)?.with(Taint::SPELLED),
+            None => made_letter(first?),
+        },
         "ord" => {
             let mut chars = text?.chars();
             let c = chars.next()?;
@@ -150,6 +155,8 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         }
         "pathlib.Path.home" | "Path.home" => Value::text("~"),
         "pathlib.Path.cwd" | "Path.cwd" | "os.getcwd" | "os.getcwdu" => Value::text("."),
+        "os.path.abspath" | "os.path.realpath" if is_own(first?) => first?.clone(),
+        "os.path.dirname" if is_own(first?) => Value::text("."),
         "os.path.expanduser"
         | "os.path.expandvars"
         | "os.path.abspath"

@@ -44,6 +44,8 @@ pub(crate) enum ExprKind {
     Many(Vec<Expr>),
     /// `*args`, `...args`
     Spread(Box<Expr>),
+    /// `yield x`: an element of what the function returns.
+    Yield(Vec<Expr>),
 }
 
 #[derive(Debug)]

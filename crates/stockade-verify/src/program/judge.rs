@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use super::api::{Dialect, Entry};
 use super::gadget;
-use super::ir::{Expr, ExprKind, Text};
+use super::ir::{Expr, Text};
 use super::loops::Excess;
 use super::payload;
 use super::places::is_loose;
 use super::seen::Seen;
 use super::send::is_sending;
-use super::value::{Args, Kind, Taint, Value};
+use super::value::{Args, Taint, Value};
 use crate::analysis::{Analysis, Nested};
 use crate::files::{Files, Speaker};
 use crate::findings::Findings;
@@ -93,165 +93,6 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A module comes into use.
-    pub(crate) fn import(&mut self, path: &str, span: Span) {
-        let below = |module: &String| {
-            path == module
-                || path
-                    .strip_prefix(module.as_str())
-                    .is_some_and(|rest| rest.starts_with(['.', '/']))
-        };
-        if let Some(module) = self
-            .analysis
-            .verifier
-            .blocked_modules
-            .iter()
-            .find(|module| below(module))
-        {
-            self.findings.add(
-                Rule::BlockedModule,
-                span,
-                format!("uses `{module}`, which is blocked"),
-            );
-        }
-        let root = path.split(['.', '/']).next().unwrap_or(path);
-        let tools = ["impacket", "pypykatz", "lsassy", "pymetasploit3", "pwn"];
-        if self.brief && self.dialect == Dialect::Python && tools.contains(&root) {
-            let reason = format!("`{root}` is made for getting into other machines");
-            self.findings.add(Rule::SystemSurvey, span, reason);
-        }
-        if path.starts_with("data:") {
-            let reason = "imports code that is written in the address itself";
-            self.findings.add(Rule::CodeHidden, span, reason);
-        }
-        if self.dialect == Dialect::JavaScript && hosts::is_url(path) {
-            let known = [
-                "deno.land",
-                "esm.sh",
-                "jsr.io",
-                "unpkg.com",
-                "cdn.jsdelivr.net",
-            ];
-            let known = hosts::host_of(path).is_some_and(|host| known.contains(&host));
-            let certain = !known && (self.brief || hosts::suspicion(path).is_some());
-            let reason = format!("imports code from {path}");
-            self.findings
-                .weigh(certain, Rule::DownloadRun, span, reason);
-        }
-        let low = match self.dialect {
-            Dialect::Go => match path {
-                "unsafe" => Some("reaches past the type system"),
-                "C" => Some("calls C"),
-                "syscall" | "golang.org/x/sys/unix" => Some("makes raw system calls"),
-                "plugin" => Some("loads native code"),
-                "//go:linkname" => Some("reaches another package's private names"),
-                _ => None,
-            },
-            Dialect::Python => match path {
-                "ctypes" | "cffi" => Some("calls native code"),
-                _ => None,
-            },
-            Dialect::JavaScript => match path {
-                "ffi-napi" | "ffi" | "ref-napi" => Some("calls native code"),
-                _ => None,
-            },
-        };
-        if let Some(low) = low
-            && self.reported_modules.insert(path.into())
-        {
-            let certain = self.brief && self.dialect == Dialect::Go && !self.library;
-            self.findings
-                .weigh(certain, Rule::LowLevel, span, format!("`{path}` {low}"));
-        }
-    }
-
-    fn blocked(&mut self, path: &str, span: Span) {
-        let last = path.rsplit(['.', '/']).next().unwrap_or(path);
-        let verifier = self.analysis.verifier;
-        if verifier
-            .blocked_functions
-            .iter()
-            .any(|blocked| blocked == path || blocked == last)
-        {
-            self.findings.add(
-                Rule::BlockedFunction,
-                span,
-                format!("calls `{path}`, which is blocked"),
-            );
-        }
-        let within = |module: &String| {
-            path.strip_prefix(module.as_str())
-                .is_some_and(|rest| rest.starts_with('.') || rest.is_empty())
-        };
-        if let Some(module) = verifier
-            .blocked_modules
-            .iter()
-            .find(|module| within(module))
-        {
-            self.findings.add(
-                Rule::BlockedModule,
-                span,
-                format!("uses `{module}`, which is blocked"),
-            );
-        }
-    }
-
-    /// A call by a name that belongs to no library: of the file's own, or of some object.
-    pub(crate) fn blocked_call(&mut self, callee: &Expr, span: Span) {
-        let blocked = &self.analysis.verifier.blocked_functions;
-        if blocked.is_empty() {
-            return;
-        }
-        let found = match &callee.kind {
-            ExprKind::Name(name) => blocked.iter().find(|blocked| ***blocked == **name),
-            // A method that has a built-in function's name is not that function: `model.eval()`.
-            ExprKind::Attr(base, name) => blocked.iter().find(|blocked| {
-                ***blocked == **name && !self.dialect.knows(name)
-                    || matches!(&base.kind, ExprKind::Name(base) if **blocked == format!("{base}.{name}"))
-            }),
-            _ => None,
-        };
-        if let Some(name) = found {
-            let reason = format!("calls `{name}`, which is blocked");
-            self.findings.add(Rule::BlockedFunction, span, reason);
-        }
-    }
-
-    /// A call that was worked out.
-    pub(crate) fn folded(
-        &mut self,
-        path: &str,
-        args: &Args,
-        value: &Value,
-        span: Span,
-        indirect: bool,
-    ) {
-        self.blocked(path, span);
-        if let Kind::Api(module) = &value.kind {
-            let entry = self.dialect.entry(path);
-            if entry.is_some_and(|entry| entry.action == "import") {
-                self.import(&module.clone(), span);
-                let hidden = args
-                    .first()
-                    .is_some_and(|name| name.taint.has(Taint::DECODED | Taint::SPELLED));
-                if hidden || indirect {
-                    self.hidden_import(&module.clone(), span);
-                }
-            }
-        }
-    }
-
-    pub(crate) fn hidden_global(&mut self, span: Span) {
-        let reason = "calls a global function by a name that is made up as it runs";
-        self.findings
-            .weigh(self.brief, Rule::ObfuscatedName, span, reason);
-    }
-
-    pub(crate) fn hidden_import(&mut self, module: &str, span: Span) {
-        let reason = format!("imports `{module}` by a hidden name");
-        self.findings.add(Rule::ObfuscatedName, span, reason);
-    }
-
     /// A call of a function of a library; what is known of its result.
     pub(crate) fn call(
         &mut self,
@@ -275,13 +116,17 @@ impl<'a> Judge<'a> {
             }
             self.unlisted(path, callee, args, span);
             let named = path.rsplit_once('.').map_or("", |(_, name)| name);
-            let secret = self.dialect.method(named);
-            if let Some("secrets") = secret.map(|entry| entry.action) {
-                let reason = format!("`{named}` reads every secret there is");
-                self.findings
-                    .weigh(self.brief, Rule::CredentialRead, span, reason);
+            let known = self.dialect.method(named);
+            match known.map(|entry| (entry.action, entry.at)) {
+                Some(("secrets", _)) => {
+                    let reason = format!("`{named}` reads every secret there is");
+                    self.findings
+                        .weigh(self.brief, Rule::CredentialRead, span, reason);
+                }
+                Some(("code", at)) => self.code(path, args.positional.get(at), span),
+                _ => {}
             }
-            return match secret.map(|entry| entry.action) {
+            return match known.map(|entry| entry.action) {
                 Some("secret" | "secrets") => result.with(Taint::SECRET),
                 _ => result,
             };
@@ -316,21 +161,7 @@ impl<'a> Judge<'a> {
         if library.ends_with(')') && is_sending(name) {
             self.sends(path, args, span);
         }
-        let cloud = is_cloud(library);
-        let destroys = name == "delete"
-            || name == "terminate"
-            || name.starts_with("delete_")
-            || name.starts_with("terminate_")
-            || matches!(
-                name,
-                "deleteBucket" | "deleteTable" | "deleteObjects" | "terminateInstances"
-            )
-            || matches!(
-                name,
-                "DeleteBucket" | "DeleteTable" | "DeleteObjects" | "TerminateInstances"
-            )
-            || name.starts_with("purge_");
-        if cloud && destroys {
+        if is_cloud(library) && destroys(name) {
             let reason = format!("`{name}` deletes what a service holds");
             let certain = self.brief || self.function_depth == 0;
             self.findings
@@ -454,56 +285,6 @@ impl<'a> Judge<'a> {
         );
     }
 
-    pub(super) fn connects(&mut self, address: Option<&Value>, span: Span) {
-        let host = address.and_then(|value| match &value.kind {
-            Kind::List(items) => items.first().and_then(Value::as_text).map(str::to_owned),
-            Kind::Text(text) => Some(text.to_string()),
-            Kind::Dict(pairs) => pairs
-                .iter()
-                .find(|(key, _)| key.as_text() == Some("host"))
-                .and_then(|(_, value)| value.as_text().map(str::to_owned)),
-            _ => None,
-        });
-        let local = host
-            .as_deref()
-            .and_then(hosts::host_of)
-            .is_some_and(hosts::is_local);
-        if local {
-            return;
-        }
-        self.seen.connects.get_or_insert(span);
-        let dialled = address.filter(|value| value.as_text().is_some());
-        if let Some(value) = dialled {
-            self.seen.hosts.extend(host.clone());
-            let series = value.taint.has(Taint::SERIES);
-            let ports = value.as_text().is_some_and(|text| text.ends_with(UNKNOWN));
-            let ports = ports && host.as_deref().is_some_and(|host| !host.contains('/'));
-            let one_by_one = ports || host.as_deref().is_some_and(is_numbered);
-            if series && one_by_one || self.seen.hosts.len() > 10 {
-                let reason = "tries one address after the other";
-                self.findings.add(Rule::SystemSurvey, span, reason);
-            }
-        }
-        if let Some([_, port, ..]) = address.and_then(Value::as_list) {
-            self.seen.ports.extend(port.as_int());
-            self.seen.hosts.extend(host.clone());
-            let many = self.seen.ports.len() > 10 || self.seen.hosts.len() > 10;
-            if port.taint.has(Taint::SERIES) || many {
-                let reason = "tries one address after the other";
-                self.findings.add(Rule::SystemSurvey, span, reason);
-            }
-        }
-        match host.as_deref().and_then(hosts::suspicion) {
-            Some(reason) => {
-                self.findings
-                    .add(Rule::NetworkHost, span, format!("connects to {reason}"));
-            }
-            None => self
-                .findings
-                .warn(Rule::NetworkAccess, span, "opens a network connection"),
-        }
-    }
-
     /// A loop that takes more and more of the machine, without end.
     pub(crate) fn exceeds(&mut self, excess: Excess, span: Span) {
         match excess {
@@ -532,6 +313,13 @@ pub(super) fn is_cloud(library: &str) -> bool {
         "google.cloud.",
         "azure.",
         "kubernetes.client.",
+        "kubernetes_asyncio.",
+        "@kubernetes/client-node.",
+        "k8s.io/client-go/",
+        "digitalocean.",
+        "hcloud.",
+        "openstack.",
+        "linode_api4.",
         "aws-sdk.",
         "@aws-sdk/",
         "@google-cloud/",
@@ -541,6 +329,20 @@ pub(super) fn is_cloud(library: &str) -> bool {
     ]
     .iter()
     .any(|known| library.starts_with(known))
+}
+
+/// `delete_bucket`, `deleteBucket`, `DeleteBucket` and their kin.
+fn destroys(name: &str) -> bool {
+    ["delete", "terminate", "purge", "destroy"]
+        .iter()
+        .any(|verb| {
+            let (Some(head), Some(rest)) = (name.get(..verb.len()), name.get(verb.len()..)) else {
+                return false;
+            };
+            // The next word begins here: `deleted` is none.
+            let ends = rest.is_empty() || rest.starts_with(|c: char| c == '_' || c.is_uppercase());
+            head.eq_ignore_ascii_case(verb) && ends
+        })
 }
 
 /// A Go file of a package that others import: named so, and described for them.
@@ -553,14 +355,6 @@ fn is_library(text: &str) -> bool {
         comment || line.starts_with("/* ")
     };
     text.lines().find_map(package) == Some(true) && text.lines().any(described)
-}
-
-/// An address whose last numbers are filled in: `10.0.0.…`.
-fn is_numbered(host: &str) -> bool {
-    host.contains(UNKNOWN)
-        && host
-            .chars()
-            .all(|c| c.is_ascii_digit() || matches!(c, '.' | ':' | UNKNOWN))
 }
 
 /// Actions that are worth hiding.

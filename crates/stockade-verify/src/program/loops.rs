@@ -70,7 +70,8 @@ fn waits(expr: &Expr) -> bool {
         | ExprKind::List(parts)
         | ExprKind::Template(parts)
         | ExprKind::Either(parts)
-        | ExprKind::Many(parts) => parts.iter().any(waits),
+        | ExprKind::Many(parts)
+        | ExprKind::Yield(parts) => parts.iter().any(waits),
         _ => false,
     }
 }
@@ -89,9 +90,10 @@ pub(super) enum Excess {
 /// The one thing that a loop does besides counting and saying so, if that takes all there is.
 pub(super) fn excess(body: &[Stmt]) -> Option<Excess> {
     let body = flat(body);
-    let makes = body
-        .iter()
-        .any(|statement| matches!(statement, Stmt::Assign { value, .. } if is_maker(value)));
+    let makes = body.iter().any(|statement| {
+        matches!(statement, Stmt::Assign { value, .. }
+            if is_maker(value) || matches!(called(value), Some((_, "Command"))))
+    });
     let of = |statement: &Stmt| match statement {
         Stmt::Expr(expr) if is_growth(expr) => Some(Excess::Grows),
         Stmt::Expr(expr) if starts(expr, makes) => Some(Excess::Multiplies),
@@ -116,10 +118,25 @@ pub(super) fn excess(body: &[Stmt]) -> Option<Excess> {
         } if appends(value) => Some(Excess::Grows),
         _ => None,
     };
-    let idle = |statement: &Stmt| match statement {
+    let all = body
+        .iter()
+        .all(|statement| of(statement).is_some() || is_idle(statement));
+    let found = |what| body.iter().any(|statement| of(statement) == Some(what));
+    [Excess::Multiplies, Excess::Grows, Excess::Repeats]
+        .into_iter()
+        .find(|what| all && found(*what))
+}
+
+/// Counts, names given, room made and filled with constants: nothing that waits or ends.
+fn is_idle(statement: &Stmt) -> bool {
+    match statement {
         Stmt::Expr(expr) => match &expr.kind {
             ExprKind::Bool(_) | ExprKind::Int(_) => true,
             ExprKind::Name(name) => &**name == "True",
+            ExprKind::Call(_) => matches!(
+                called(expr),
+                Some((_, "flush" | "fsync" | "sync" | "Sync" | "fdatasync"))
+            ),
             _ => false,
         },
         // A count.
@@ -131,19 +148,29 @@ pub(super) fn excess(body: &[Stmt]) -> Option<Excess> {
         } => {
             let opens = matches!(
                 called(value),
-                Some((_, "open" | "Create" | "createWriteStream"))
+                Some((_, "open" | "Create" | "createWriteStream" | "Command"))
             );
-            opens || is_maker(value) || matches!(value.kind, ExprKind::Attr(..) | ExprKind::Name(_))
+            let named = matches!(value.kind, ExprKind::Attr(..) | ExprKind::Name(_));
+            opens || named || is_maker(value) || is_room(value)
         }
+        Stmt::For { iter, body, .. } => is_plain(iter) && body.iter().all(is_idle),
+        Stmt::Block(body) => body.iter().all(is_idle),
         _ => false,
-    };
-    let all = body
-        .iter()
-        .all(|statement| of(statement).is_some() || idle(statement));
-    let found = |what| body.iter().any(|statement| of(statement) == Some(what));
-    [Excess::Multiplies, Excess::Grows, Excess::Repeats]
-        .into_iter()
-        .find(|what| all && found(*what))
+    }
+}
+
+/// `"x" * 1000`, `make([]byte, n)`, `Buffer.alloc(n)`
+fn is_room(value: &Expr) -> bool {
+    let makes = [
+        "make",
+        "Repeat",
+        "alloc",
+        "bytearray",
+        "urandom",
+        "ones",
+        "zeros",
+    ];
+    is_plain(value) || called(value).is_some_and(|(_, name)| makes.contains(&name))
 }
 
 /// What is started: threads, processes, workers.
@@ -180,6 +207,9 @@ fn is_maker(expr: &Expr) -> bool {
 fn starts(expr: &Expr, makes: bool) -> bool {
     match called(expr) {
         Some((base, "start" | "run")) => makes || is_maker(base),
+        Some((base, "Start")) => makes || matches!(called(base), Some((_, "Command"))),
+        // `spawn(…).unref()`, `spawn(…).on("exit", f)`
+        Some((base, "unref" | "on" | "once" | "detach")) => starts(base, makes),
         Some((base, "open" | "open_new_tab" | "open_new")) => {
             matches!(&base.kind, ExprKind::Name(name) if &**name == "webbrowser")
         }
@@ -228,6 +258,14 @@ fn is_growth(expr: &Expr) -> bool {
     let ExprKind::Attr(_, name) = &call.callee.kind else {
         return false;
     };
+    let files = matches!(
+        &**name,
+        "writeFileSync" | "appendFileSync" | "WriteFile" | "write_bytes" | "write_text"
+    );
+    if files {
+        return call.args.last().is_some_and(|arg| is_room(&arg.value))
+            || call.args.get(1).is_some_and(|arg| is_room(&arg.value));
+    }
     let keeps = matches!(&**name, "append" | "extend" | "push" | "write");
     keeps && !call.args.is_empty() && call.args.iter().all(|arg| is_plain(&arg.value))
 }

@@ -20,12 +20,8 @@ pub(crate) fn judge(text: &str, findings: &mut Findings) {
             "packed source",
         );
     }
-    if let Some(span) = six_characters(text) {
-        findings.add(
-            Rule::ObfuscatedText,
-            span,
-            "written with six characters only",
-        );
+    if let Some(span) = six_characters(text).or_else(|| signs(text)) {
+        findings.add(Rule::ObfuscatedText, span, "written with a few signs only");
     }
 }
 
@@ -95,19 +91,38 @@ fn confusable_names(text: &str) -> Option<Span> {
     None
 }
 
-/// A long line of `[]()!+` and nothing else.
+/// A long run of `[]()!+` and nothing else, all six of them.
 fn six_characters(text: &str) -> Option<Span> {
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if line.len() > 400 && line.starts_with(['[', '(', '!', '+']) {
-            let odd = line.bytes().filter(|b| !b"[]()!+\n;".contains(b)).count();
-            if odd * 20 < line.len() {
-                return Some(Span::new(at, at + 40));
+    const LONG: usize = 60;
+    const SIX: &[u8] = b"[]()!+";
+    if !text.contains("![]") {
+        return None;
+    }
+    let mut start = 0;
+    for (at, byte) in text.bytes().chain([b'x']).enumerate() {
+        if SIX.contains(&byte) || matches!(byte, b'{' | b'}' | b'\n' | b' ') {
+            continue;
+        }
+        let run = text.as_bytes().get(start..at).unwrap_or_default();
+        if run.len() >= LONG {
+            let tight = run.iter().filter(|byte| SIX.contains(byte)).count();
+            if tight >= LONG && SIX.iter().all(|one| run.contains(one)) {
+                return Some(Span::new(start, start + LONG));
             }
         }
-        at += line.len();
+        start = at + 1;
     }
     None
+}
+
+/// How encoders begin that write with signs or with faces alone.
+fn signs(text: &str) -> Option<Span> {
+    let at = text.find("=~[];").filter(|at| {
+        let rest = text[*at..].bytes().take(80);
+        rest.filter(|byte| *byte == b'_').count() >= 6
+    });
+    let at = at.or_else(|| text.find("\u{ff9f}\u{3c9}\u{ff9f}\u{ff89}"))?;
+    Some(Span::new(at, at + 3))
 }
 
 #[cfg(test)]

@@ -25,7 +25,15 @@ impl Judge<'_> {
         let taint = base.deep_taint() | args.taint().without(Taint::UNBOUND);
         let result = Value::unknown(taint);
         if let Kind::Handle(path) = &base.kind {
-            return self.handle(&path.clone(), name, args, span);
+            return self.handle(&path.clone(), base.taint, name, args, span);
+        }
+        // `x.constructor("return process")`: of a function it makes functions from text.
+        if name == "constructor"
+            && self.dialect == Dialect::JavaScript
+            && !self.constructs
+            && args.first().is_some_and(|code| code.as_text().is_some())
+        {
+            return self.call("Function", base, args, span, false);
         }
         if let Some(entry) = self.dialect.method(name) {
             match entry.action {
@@ -43,6 +51,7 @@ impl Judge<'_> {
                 }
                 "shell-remote" => self.remote_shell(name, args.first(), span),
                 "shell" => self.shell(name, args.positional.get(entry.at), span),
+                "code" => self.code(name, args.positional.get(entry.at), span),
                 "argv-rest" => {
                     let words = args.positional.get(entry.at..).unwrap_or_default();
                     self.argv(name, Some(&Value::list(words.to_vec())), args, span);
@@ -288,6 +297,9 @@ impl Judge<'_> {
     ) {
         self.any_method(base, name, args, span);
         self.pipes(base, name, args);
+        if matches!(name, "write" | "Write") && base.taint.has(Taint::WALKED) {
+            self.encrypts(&UNKNOWN.to_string(), base.taint, args.taint(), span);
+        }
         if is_sending(name) {
             self.sends_unknown(name, args, span);
         }
@@ -311,12 +323,12 @@ impl Judge<'_> {
     }
 
     /// Methods of an open file.
-    fn handle(&mut self, path: &Text, name: &str, args: &Args, span: Span) -> Value {
+    fn handle(&mut self, path: &Text, origin: Taint, name: &str, args: &Args, span: Span) -> Value {
         match name {
             "write" | "writelines" | "Write" | "WriteString" | "end" | "add" => {
                 let taint = args.taint();
                 self.multiplies(taint, span);
-                self.encrypts(path, taint, span);
+                self.encrypts(path, origin, taint, span);
                 let given = args.first().and_then(Value::as_text).unwrap_or_default();
                 let source = Some(Place::new(given)).filter(|_| !given.is_empty());
                 if let Some(place) = source.filter(is_foreign) {

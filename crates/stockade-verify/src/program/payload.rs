@@ -27,6 +27,7 @@ const MARKS: &[&[u8]] = &[
     b"coinhive",
     b"\"__proto__\"",
     b"xmrig",
+    b"mining.",
     b".__globals__",
     b"index-url",
 ];
@@ -185,6 +186,9 @@ fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
         "stratum+tls:",
         "coinhive.min.js",
         "xmrig/releases",
+        "mining.subscribe",
+        "mining.authorize",
+        "mining.submit",
     ]
     .iter()
     .any(|part| has(part))

@@ -72,14 +72,42 @@ impl Judge<'_> {
             self.findings
                 .weigh(self.brief, Rule::PersistenceGitHook, span, reason);
         }
+        self.patches(&place.path, span);
         self.multiplies(taint, span);
         if path.to_ascii_lowercase().ends_with("autorun.inf") {
             let reason = "writes what starts when a drive is plugged in";
             self.findings.add(Rule::PersistenceStartup, span, reason);
         }
-        self.encrypts(path, taint, span);
+        self.encrypts(path, taint, taint, span);
         if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
             self.downloaded.insert(path.into());
+        }
+    }
+
+    /// A file of a package that is installed: whoever loads the package runs what is in it.
+    fn patches(&mut self, path: &str, span: Span) {
+        let homes = [
+            "node_modules/",
+            "site-packages/",
+            "dist-packages/",
+            "/pkg/mod/",
+        ];
+        let below = homes.iter().find_map(|home| {
+            let (before, below) = path.split_once(home)?;
+            (before.is_empty() || before.ends_with('/') || home.starts_with('/')).then_some(below)
+        });
+        // Tools keep what they made in hidden places there: `.cache`, `.bin`.
+        let installed = below.is_some_and(|below| {
+            below.contains('/') && !below.starts_with('.') && !below.starts_with(UNKNOWN)
+        });
+        if installed {
+            let reason = format!("changes {path}, part of an installed package");
+            self.findings.weigh(
+                self.brief,
+                Rule::FileWrite,
+                span,
+                reason.replace(UNKNOWN, "…"),
+            );
         }
     }
 
@@ -92,11 +120,15 @@ impl Judge<'_> {
         }
     }
 
-    /// Encrypted content written over files of the user or the system, many or one.
-    pub(super) fn encrypts(&mut self, path: &str, taint: Taint, span: Span) {
+    /// Encrypted content written over files of the user or the system, or over whatever a walk
+    /// found. `origin` is where the file's name comes from.
+    pub(super) fn encrypts(&mut self, path: &str, origin: Taint, taint: Taint, span: Span) {
+        if !taint.has(Taint::ENCRYPTED) || !path.contains(UNKNOWN) {
+            return;
+        }
         let place = Place::new(path);
-        let theirs = self.is_theirs(&place);
-        if taint.has(Taint::ENCRYPTED) && theirs && path.contains(UNKNOWN) {
+        let found = origin.has(Taint::WALKED) && taint.has(Taint::FILE);
+        if self.is_theirs(&place) || found && !place.within(&self.analysis.verifier.allowed_paths) {
             let reason = "replaces files by encrypted ones";
             self.findings.add(Rule::DestroyFiles, span, reason);
         }

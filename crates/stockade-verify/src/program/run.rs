@@ -44,8 +44,9 @@ impl Judge<'_> {
                     self.built_command(path, taint, span);
                 } else {
                     let reason = format!("`{path}` runs a shell command");
+                    let certain = self.brief && !builds(text);
                     self.findings
-                        .weigh(self.brief, Rule::ExecProcess, span, reason);
+                        .weigh(certain, Rule::ExecProcess, span, reason);
                 }
             }
             _ => self.built_command(path, taint, span),
@@ -402,6 +403,61 @@ fn quoted(word: &Value) -> String {
     let inner = piece.replace('\'', "'\\''");
     // The unknown must stay outside the quotes to be read as a variable.
     format!("'{}'", inner.replace(UNKNOWN, &format!("'\"{UNKNOWN}\"'")))
+}
+
+/// Whether a command is for tools alone that build, test or publish a project. What they are told
+/// to do was judged already.
+fn builds(command: &str) -> bool {
+    const TOOLS: &[&str] = &[
+        "black",
+        "bun",
+        "bundle",
+        "cargo",
+        "cd",
+        "cmake",
+        "composer",
+        "deno",
+        "dotnet",
+        "echo",
+        "eslint",
+        "flake8",
+        "git",
+        "go",
+        "gofmt",
+        "gradle",
+        "jest",
+        "make",
+        "mkdir",
+        "mkdocs",
+        "mvn",
+        "mypy",
+        "ninja",
+        "npm",
+        "npx",
+        "pnpm",
+        "poetry",
+        "prettier",
+        "protoc",
+        "pytest",
+        "ruff",
+        "rustc",
+        "sphinx-build",
+        "tox",
+        "tsc",
+        "twine",
+        "uv",
+        "vite",
+        "webpack",
+        "yarn",
+    ];
+    let parts = command.split(['&', '|', ';', '\n']).map(str::trim);
+    let mut parts = parts.filter(|part| !part.is_empty()).peekable();
+    parts.peek().is_some()
+        && !command.contains(['`', '$', '<', '('])
+        && parts.all(|part| {
+            let tool = part.split_whitespace().next();
+            tool.is_some_and(|tool| TOOLS.contains(&tool))
+        })
 }
 
 /// An option in the last argument, an object: `{shell: true}`.

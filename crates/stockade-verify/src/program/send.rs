@@ -100,20 +100,20 @@ impl Judge<'_> {
             _ => false,
         };
         let foreign = args.all().any(archive);
-        let taint = args.taint();
-        if taint.has(Taint::SECRET) && !auth_only(args) {
+        let taint = carried(args);
+        if taint.has(Taint::SECRET) {
             self.findings.add(
                 Rule::Exfiltration,
                 span,
                 format!("`{path}` sends credentials out"),
             );
-        } else if taint.has(Taint::ENVIRONMENT) && whole_environment(args) {
+        } else if taint.has(Taint::ENVIRONMENT) {
             self.findings.add(
                 Rule::Exfiltration,
                 span,
                 format!("`{path}` sends the environment out"),
             );
-        } else if taint.has(Taint::IDENTITY) && !auth_only(args) {
+        } else if taint.has(Taint::IDENTITY) {
             self.findings.add(
                 Rule::Exfiltration,
                 span,
@@ -212,33 +212,58 @@ pub(super) fn is_sending(name: &str) -> bool {
     verbs.iter().any(|verb| name.starts_with(verb)) || name == "put"
 }
 
-/// Whether only headers and the like carry a secret.
-fn auth_only(args: &Args) -> bool {
-    let body = args.positional.iter().skip(1).chain(
-        args.named
-            .iter()
-            .filter(|(name, _)| {
-                !matches!(
-                    name.as_ref(),
-                    "headers" | "auth" | "cookies" | "cert" | "verify" | "proxies" | "timeout"
-                )
-            })
-            .map(|(_, value)| value),
-    );
-    let secret = Taint::SECRET | Taint::IDENTITY;
-    !body.clone().any(|value| value.deep_taint().has(secret))
-        && !args
-            .positional
-            .first()
-            .is_some_and(|value| value.deep_taint().has(secret) && value.as_text().is_some())
-        && !args
-            .positional
-            .first()
-            .is_some_and(|value| value.as_text().is_none() && value.deep_taint().has(secret))
+/// Where what a request carries comes from, without what it is signed with.
+fn carried(args: &Args) -> Taint {
+    let given = args.positional.iter().map(|value| ("", value));
+    let named = args.named.iter().map(|(name, value)| (&**name, value));
+    given
+        .chain(named)
+        .fold(Taint::NONE, |taint, (name, value)| {
+            taint | carried_by(name, value, 2)
+        })
 }
 
-/// Whether the environment itself, not one variable of it, is among the arguments.
-fn whole_environment(args: &Args) -> bool {
-    args.all()
-        .any(|value| value.deep_taint().has(Taint::ENVIRONMENT))
+/// The same of one part. Headers that log in, name the client or are put together elsewhere carry
+/// nothing; any other header may.
+fn carried_by(name: &str, value: &Value, depth: usize) -> Taint {
+    let Kind::Dict(pairs) = &value.kind else {
+        return match name {
+            "headers" | "auth" | "cookies" | "cert" | "verify" | "proxies" | "timeout" => {
+                Taint::NONE
+            }
+            _ => value.deep_taint(),
+        };
+    };
+    let inner = |signs: fn(&str) -> bool| {
+        let pairs = pairs.iter().take(256);
+        pairs.fold(Taint::NONE, |taint, (key, value)| {
+            let key = key.exact().unwrap_or_default();
+            if signs(key) {
+                return taint;
+            }
+            taint | carried_by(key, value, depth.saturating_sub(1))
+        })
+    };
+    match name {
+        "auth" | "cookies" | "proxies" => Taint::NONE,
+        "headers" => inner(is_login),
+        // Options: `{headers: {…}, body: …}`
+        "" if depth > 0 => inner(|_| false),
+        _ => value.deep_taint(),
+    }
+}
+
+/// Headers that say who asks.
+fn is_login(header: &str) -> bool {
+    let header = header.to_ascii_lowercase();
+    let words = [
+        "auth",
+        "token",
+        "api-key",
+        "apikey",
+        "access-key",
+        "signature",
+    ];
+    matches!(&*header, "cookie" | "user-agent" | "referer" | "origin")
+        || words.iter().any(|word| header.contains(word))
 }

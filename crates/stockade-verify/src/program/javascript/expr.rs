@@ -167,6 +167,7 @@ impl Lowering<'_> {
                 self.statement(node, &mut out);
                 statements_as_expression(out)
             }
+            "yield_expression" => ExprKind::Yield(self.all(node)),
             _ => ExprKind::Many(self.all(node)),
         }
     }

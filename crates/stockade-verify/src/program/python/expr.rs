@@ -95,6 +95,7 @@ impl Lowering<'_> {
                 let inner = children(node).into_iter().next();
                 self.boxed(inner).map_or_else(nothing, ExprKind::Spread)
             }
+            "yield" => ExprKind::Yield(self.all(node)),
             "comment" | "none" | "ellipsis" | "float" | "type" | "string_content" => nothing(),
             "assignment" | "augmented_assignment" => {
                 let mut out = Vec::new();

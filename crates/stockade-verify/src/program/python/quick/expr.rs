@@ -61,7 +61,7 @@ impl Reader<'_> {
             }
         }
         let height = self.height;
-        self.made(start, ExprKind::Many(parts), height)
+        self.made(start, ExprKind::Yield(parts), height)
     }
 
     /// An expression, or `name := expression`.
