@@ -156,8 +156,8 @@ impl fmt::Display for Grant {
             Self::Add {
                 access: Access::Write,
                 path,
-            } => write!(f, "--write {path}"),
-            Self::Add { path, .. } => write!(f, "--read {path}"),
+            } => write!(f, "--write {}", path.as_word()),
+            Self::Add { path, .. } => write!(f, "--read {}", path.as_word()),
             Self::Remove(rule) => write!(f, "remove `{rule}` ({})", rule.origin),
         }
     }

@@ -17,6 +17,7 @@ mod index;
 mod names;
 mod path;
 mod rule;
+mod word;
 
 pub use decide::{Decision, Grant, RuleSet};
 pub use glob::{GlobError, PathGlob};
@@ -24,3 +25,4 @@ pub use hash::PathHash;
 pub use index::Index;
 pub use path::{AbsPath, PathError};
 pub use rule::{Access, Kind, Origin, PathRule, Pattern, Rank};
+pub use word::shell_word;

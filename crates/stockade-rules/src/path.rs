@@ -9,6 +9,8 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
+use crate::word::shell_word;
+
 /// An absolute path without `.`, `..`, doubled or trailing slashes, or NUL bytes.
 ///
 /// Normalisation is lexical, as POSIX resolves `..` only for trees without symlinks; the engine
@@ -114,6 +116,11 @@ impl AbsPath {
     /// How many components lie below the root; `/` has none.
     pub fn depth(&self) -> usize {
         components(self.0.as_os_str().as_encoded_bytes()).count()
+    }
+
+    /// The path as a word for a shell.
+    pub fn as_word(&self) -> String {
+        shell_word(&self.0.to_string_lossy()).into_owned()
     }
 
     /// The path as the standard library knows it.

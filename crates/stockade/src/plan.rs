@@ -255,7 +255,7 @@ impl PlanError {
                 "leave out the backend `{backend}` and its level: `native` can; or --net off, or \
                  --net open"
             ),
-            Self::HiddenCwd(path) => format!("--read {path}"),
+            Self::HiddenCwd(path) => format!("--read {}", path.as_word()),
             Self::MissingCwd(_) => "enter another directory, or name one with --cwd".into(),
             Self::Device(_) => "check the path".into(),
             Self::Mask {

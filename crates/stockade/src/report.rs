@@ -11,7 +11,7 @@ use serde::Serialize;
 use stockade_linux::{Denial, Operation, Usage};
 use stockade_policy::host::decide_network;
 use stockade_policy::profile::{Backend, Clause};
-use stockade_rules::{AbsPath, Grant, Kind};
+use stockade_rules::{AbsPath, Grant, Kind, shell_word};
 
 use crate::network::{NetworkGuard, NetworkRecord};
 use crate::plan::ExecPlan;
@@ -334,7 +334,10 @@ const NOTHING_GRANTS_IT: &str = "no rule grants it";
 /// The flag that would let it pass.
 fn grant(plan: &ExecPlan, denial: &Denial) -> String {
     match denial.operation {
-        Operation::Connect => return format!("--unix {}", denial.path.display()),
+        Operation::Connect => {
+            let path = denial.path.to_string_lossy();
+            return format!("--unix {}", shell_word(&path));
+        }
         Operation::GitConfig => return "--git-config".to_owned(),
         _ => {}
     }

@@ -2,7 +2,11 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::context::Context;
+use crate::context::{Context, Ran, STOCKADE};
+
+fn shell(context: &Context, script: &str) -> Ran {
+    context.other(&["sh", "-c", script])
+}
 
 #[test]
 fn a_secret_is_denied_with_its_rule_and_the_grant() {
@@ -23,13 +27,36 @@ fn a_secret_is_denied_with_its_rule_and_the_grant() {
         "{answer:#}"
     );
     let grant = read["grant"].as_str().unwrap();
-    assert_eq!(grant, format!("--read {}", key.display()));
+    let word = stockade_rules::shell_word(key.to_str().unwrap());
+    assert_eq!(grant, format!("--read {word}"));
+    let answer = shell(
+        &context,
+        &format!("{STOCKADE} explain --json {grant} ~/.ssh/id_ed25519"),
+    );
+    assert_eq!(
+        answer.json()["path"]["read"]["allowed"],
+        true,
+        "a grant works"
+    );
+}
 
-    // The promise of a grant is that it works.
-    let words: Vec<&str> = grant.split(' ').collect();
-    let args = ["explain", "--json"].iter().chain(&words).copied();
-    let answer = context.stockade(args.chain(["~/.ssh/id_ed25519"])).json();
+#[test]
+fn a_grant_can_be_pasted_whatever_the_path_is() {
+    let context = Context::new();
+    let key = context.home().join(".ssh/it's a key; $(touch made)");
+    let ask = |grant: &str| {
+        let file = stockade_rules::shell_word(key.to_str().unwrap());
+        shell(
+            &context,
+            &format!("{STOCKADE} explain --json {grant} {file}"),
+        )
+        .json()
+    };
+    let refused = ask("");
+    assert_eq!(refused["path"]["read"]["allowed"], false, "{refused:#}");
+    let answer = ask(refused["path"]["read"]["grant"].as_str().unwrap());
     assert_eq!(answer["path"]["read"]["allowed"], true, "{answer:#}");
+    assert!(!context.project().join("made").exists());
 }
 
 #[test]

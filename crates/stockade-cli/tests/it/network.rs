@@ -65,9 +65,9 @@ fn only_listed_names_are_asked_for_and_private_answers_are_refused() {
     let names = ["public", "meta", "loop", "lan", "many", "none", "crowd"];
     let allow = names.map(|name| format!(" --allow {name}.test")).concat();
     let script = format!(
-        "set -e; ip link set lo up; ip address add 203.0.114.5/23 dev lo; mount --bind {config} /etc/resolv.conf
-         python3 {resolver} {log} > {ready} & trap 'kill %1' EXIT
-         for i in $(seq 600); do grep -q ready {ready} && break; sleep 0.1; done
+        "set -e; ip link set lo up; ip address add 203.0.114.5/23 dev lo; mount --bind '{config}' /etc/resolv.conf
+         python3 '{resolver}' '{log}' > '{ready}' & trap 'kill %1' EXIT
+         for i in $(seq 600); do grep -q ready '{ready}' && break; sleep 0.1; done
          {STOCKADE} run -q{allow} -- sh -c '
             for name in public meta loop lan many none crowd secret123.evil; do
                 echo \"$name: $(curl -s -m 60 http://$name.test/ | head -1) $(curl -s -m 60 --noproxy \"*\" http://$name.test/ | head -1)\"

@@ -160,7 +160,7 @@ fn the_whole_host_can_be_denied_and_parts_of_it_reopened() {
     let context = Context::new();
     let secret = context.home().join("secret");
     std::fs::write(&secret, "it is told").unwrap();
-    let script = format!("cat {}; cat /etc/passwd; echo alive", secret.display());
+    let script = format!("cat '{}'; cat /etc/passwd; echo alive", secret.display());
     let bare = context.other(&["sh", "-c", &script]).ends_with(0);
     assert!(bare.stdout.contains("it is told") && bare.stdout.contains("root:"));
     for backend in ["native", "landlock"] {

@@ -6,7 +6,7 @@ use crate::ws::context;
 /// Runs a script in user and mount namespaces of its own, where it may mount what it likes; `$s`
 /// is the program, and the store's directory and `tree` are empty.
 fn in_its_own_mounts(context: &Context, script: &str) -> Ran {
-    let script = format!("set -eu; s={STOCKADE}; mkdir -p $STOCKADE_HOME tree; {script}");
+    let script = format!("set -eu; s={STOCKADE}; mkdir -p \"$STOCKADE_HOME\" tree; {script}");
     context.other(&["unshare", "-Urm", "sh", "-c", &script])
 }
 
@@ -25,7 +25,7 @@ fn a_full_store_keeps_what_it_has() {
     }
     let context = context();
     let script = format!(
-        "{REFUSED} mount -t tmpfs -o size=4m none $STOCKADE_HOME
+        "{REFUSED} mount -t tmpfs -o size=4m none \"$STOCKADE_HOME\"
          echo one > tree/a; head -c 300000 /dev/urandom > tree/b; cp tree/b b
          $s ws create w --dir tree; id=$($s ws snapshot w)
          head -c 20000000 /dev/urandom > tree/big; echo two > tree/a
@@ -34,12 +34,12 @@ fn a_full_store_keeps_what_it_has() {
          $s ws fsck; test $($s ws snapshots w | wc -l) = 2
          rm tree/b; $s ws restore w $id
          cmp tree/b b; grep -qx one tree/a; test ! -e tree/big
-         $s ws gc; $s ws fsck; test -z \"$(find $STOCKADE_HOME -name '.tmp-*')\"
+         $s ws gc; $s ws fsck; test -z \"$(find \"$STOCKADE_HOME\" -name '.tmp-*')\"
          # To the last byte: nothing can be written at all.
-         cat /dev/zero > $STOCKADE_HOME/filler || :
+         cat /dev/zero > \"$STOCKADE_HOME\"/filler || :
          echo three > tree/a
          refused $s ws snapshot w
-         rm $STOCKADE_HOME/filler; $s ws snapshot w; $s ws fsck
+         rm \"$STOCKADE_HOME\"/filler; $s ws snapshot w; $s ws fsck
          echo to-the-end"
     );
     let ran = in_its_own_mounts(&context, &script).ends_with(0);
@@ -77,14 +77,14 @@ fn a_read_only_store_is_told() {
     }
     let context = context();
     let script = format!(
-        "{REFUSED} mount -t tmpfs none $STOCKADE_HOME
+        "{REFUSED} mount -t tmpfs none \"$STOCKADE_HOME\"
          echo one > tree/a; $s ws create w --dir tree; id=$($s ws snapshot w); echo two > tree/a
-         mount -o remount,ro $STOCKADE_HOME
+         mount -o remount,ro \"$STOCKADE_HOME\"
          for act in 'snapshot w' \"restore w $id\" 'gc' 'rm w' 'create x --dir tree' 'pause w'; do
            refused $s ws $act; echo refused-once
          done
          grep -qx two tree/a; test $(ls -A tree) = a
-         mount -o remount,rw $STOCKADE_HOME
+         mount -o remount,rw \"$STOCKADE_HOME\"
          $s ws restore w $id; grep -qx one tree/a; $s ws fsck
          echo to-the-end"
     );
@@ -106,9 +106,9 @@ fn an_overlay_that_the_kernel_refuses_is_told() {
     }
     let context = context();
     // The kernel takes no overlay as the place of another one's layers.
-    let script = "mount -t tmpfs none $STOCKADE_HOME; cd $STOCKADE_HOME; mkdir l u w m
+    let script = "mount -t tmpfs none \"$STOCKADE_HOME\"; cd \"$STOCKADE_HOME\"; mkdir l u w m
          mount -t overlay o -o lowerdir=l,upperdir=u,workdir=w,userxattr m
-         export STOCKADE_HOME=$STOCKADE_HOME/m; cd ~-/tree 2>/dev/null || cd $OLDPWD/tree; echo good > a
+         export STOCKADE_HOME=\"$STOCKADE_HOME\"/m; cd ~-/tree 2>/dev/null || cd $OLDPWD/tree; echo good > a
          c=0; $s run -q --overlay -- sh -c 'echo bad > a; echo ran' || c=$?
          test $c = 125; grep -qx good a; echo to-the-end";
     let ran = in_its_own_mounts(&context, script).ends_with(0);

@@ -133,8 +133,9 @@ fn workspace(
 
 fn not_granted(what: &str, cwd: &AbsPath, reason: &str) -> String {
     printable_text(&format!(
-        "the working directory {cwd} is not {what}: {reason}; grant it with `--write {cwd}` if \
-         that is meant"
+        "the working directory {cwd} is not {what}: {reason}; grant it with `--write {}` if \
+         that is meant",
+        cwd.as_word()
     ))
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use stockade::{Enforcement, ExecPlan};
 use stockade_linux::plan::View;
 use stockade_policy::profile::format_duration;
+use stockade_rules::shell_word;
 
 use crate::output::{BAD, BOLD, DIM, GOOD, SO_SO, printable};
 
@@ -12,7 +13,7 @@ pub(super) fn print(plan: &ExecPlan, out: &mut dyn Write) -> io::Result<()> {
     let linux = &plan.linux;
     let words = linux.command.argv.iter();
     let words: Vec<String> = words
-        .map(|word| quoted(&word.as_os_str().to_string_lossy()))
+        .map(|word| shell_word(&word.as_os_str().to_string_lossy()).into_owned())
         .collect();
     line(out, "command", &words.join(" "))?;
     line(out, "directory", &linux.command.cwd.to_string())?;
@@ -76,27 +77,5 @@ fn view(view: &View) -> &'static str {
         View::Symlink(_) => "link",
         View::Temporary { .. } => "private",
         View::Writable => "writable",
-    }
-}
-
-/// Quoted where a reader could not tell where a word ends.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,@%+".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_can_be_told_apart() {
-        assert_eq!(quoted("a-b/c.d"), "a-b/c.d");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 }
