@@ -26,7 +26,7 @@ pub(crate) fn has_overlay(test: &str) -> bool {
             "-Urm",
             "sh",
             "-c",
-            "d=$(mktemp -d) && mkdir $d/l $d/u $d/w $d/m && mount -t overlay o -o lowerdir=$d/l,upperdir=$d/u,workdir=$d/w,userxattr $d/m; c=$?; umount $d/m; rm -rf $d; exit $c",
+            "d=$(mktemp -d) && cd \"$d\" && mkdir l u w m && mount -t overlay o -o lowerdir=l,upperdir=u,workdir=w,userxattr m; c=$?; umount m; cd / && rm -rf \"$d\"; exit $c",
         ],
     )
 }
