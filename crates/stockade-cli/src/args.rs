@@ -62,8 +62,8 @@ pub(crate) fn parse(argv: impl Iterator<Item = OsString>) -> Result<Command, cla
     let argv: Vec<OsString> = argv.collect();
     if argv.get(1).is_some_and(|word| word == "run") {
         let alone = RunArgs::augment_args(clap::Command::new("run"));
-        if let Ok(matches) = alone.try_get_matches_from(&argv[1..])
-            && let Ok(args) = RunArgs::from_arg_matches(&matches)
+        if let Ok(mut matches) = alone.try_get_matches_from(&argv[1..])
+            && let Ok(args) = RunArgs::from_arg_matches_mut(&mut matches)
         {
             return Ok(Command::Run(Box::new(args)));
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::decide::{Best, Decision, RuleSet};
 use crate::hash::PathHash;
-use crate::path::components;
+use crate::path::{components, same};
 use crate::rule::{Kind, PathRule, Pattern};
 
 /// A [`RuleSet`] made ready for many decisions.
@@ -153,7 +153,7 @@ impl<'a> Named<'a> {
         let taken = places.take_while(|(_, at)| *at != FREE);
         let alike = taken.filter(move |(other, _)| *other == hash);
         let rules = alike.map(|(_, at)| self.rules[at - 1]);
-        rules.filter_map(move |(other, rule)| (other == text).then_some(rule))
+        rules.filter_map(move |(other, rule)| same(other, text).then_some(rule))
     }
 }
 

@@ -242,6 +242,11 @@ impl Host {
         Ok(rustix::fs::lstat(path.as_path())?.st_mode)
     }
 
+    /// Makes room for so many paths.
+    pub(crate) fn expect(&self, paths: usize) {
+        self.paths.borrow_mut().reserve(paths);
+    }
+
     /// Where a name would lie, links on the way followed, whether or not anything has it.
     pub(crate) fn landing(&self, path: &AbsPath) -> AbsPath {
         if let Some(real) = self.find(path).real() {

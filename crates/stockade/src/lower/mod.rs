@@ -11,7 +11,7 @@ use stockade_linux::plan::{self, Command, LinuxPlan, Text};
 use stockade_linux::seccomp::{Arch, Mediation, ProfileKind, ProfileOptions};
 use stockade_policy::CERTIFICATE_FILES;
 use stockade_policy::profile::{Backend, Clause, Level, Profile, SeccompMode};
-use stockade_rules::{AbsPath, Access, Kind, Pattern, RuleSet};
+use stockade_rules::{AbsPath, Kind, RuleSet};
 
 use self::network::Network;
 use crate::host::{self, Found, Host};
@@ -61,11 +61,11 @@ pub(crate) fn lower(
     if profile.danger_nested_namespaces.value {
         warnings.push("the command may make user namespaces of its own".to_owned());
     }
-    let rules = rules::real(profile, host, &mut warnings);
+    let (rules, unmounted) = rules::real(profile, host, &mut warnings);
     let (mut rlimits, cgroup, mut limits_report) = limits::lower(profile, host);
     let (parts, mut enforcement) = match tier {
         Tier::Native => (
-            native(profile, rules, host, backend)?,
+            native(profile, rules, unmounted, host, backend)?,
             clauses(profile, host, &network),
         ),
         Tier::Landlock => {
@@ -163,10 +163,10 @@ fn trust_files(profile: &Profile, host: &Host, network: &Network) -> Vec<plan::P
 fn native(
     profile: &Profile,
     rules: RuleSet,
+    unmounted: bool,
     host: &Host,
     backend: Backend,
 ) -> Result<Parts, PlanError> {
-    let reads = denies_reads_unmounted(profile, &rules, host);
     // Others that take this view have no mediator.
     let most_covered = match backend {
         Backend::Native => MOST_COVERED,
@@ -191,7 +191,7 @@ fn native(
         rules: view.rules,
         options: ProfileOptions::native(),
         mediated: Mediation {
-            reads: reads || view.has_uncovered,
+            reads: unmounted || view.has_uncovered,
             attributes: true,
             times: false,
             unix_sockets: true,
@@ -227,24 +227,6 @@ fn working_directory(
         return Err(PlanError::HiddenCwd(real.clone()));
     }
     Ok(real.clone())
-}
-
-/// Whether a denied read can't be a mount, so that the mediator must see every open: a pattern, or
-/// something in a writable root that can't be looked at before a mode is changed.
-fn denies_reads_unmounted(profile: &Profile, rules: &RuleSet, host: &Host) -> bool {
-    rules.iter().any(|rule| {
-        matches!(rule.access, Access::Deny | Access::DenyRead)
-            && match &rule.pattern {
-                Pattern::Glob(_) => true,
-                Pattern::Subtree(path) => {
-                    *host.find(path) == Found::Unreadable
-                        && profile
-                            .writable_roots
-                            .iter()
-                            .any(|root| path.is_within(root))
-                }
-            }
-    })
 }
 
 pub(crate) fn filter(

@@ -1,15 +1,21 @@
 //! The profile's rules with real paths: what a rule names, links followed where that is safe.
 
 use stockade_policy::profile::{Guard, PROTECTED_NAMES, Profile, Protected, protection_bases};
-use stockade_rules::{AbsPath, Access, PathGlob, PathRule, Pattern, RuleSet};
+use stockade_rules::{AbsPath, Access, Kind, PathGlob, PathRule, Pattern, RuleSet};
 
 use crate::host::{Found, Host};
 
-/// The rules as they apply to real paths.
-pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -> RuleSet {
-    let mut rules = Vec::new();
+/// The rules as they apply to real paths, and whether a denied read can't be a mount, so that the
+/// mediator must see every open: it is a pattern, or about something in a writable root that can't
+/// be looked at before a mode is changed.
+pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -> (RuleSet, bool) {
+    host.expect(profile.rules.iter().len());
+    let mut rules = Vec::with_capacity(profile.rules.iter().len());
+    let mut unmounted = false;
     for rule in &profile.rules {
+        let hides = rule.access.allows(Kind::Read) == Some(false);
         let Pattern::Subtree(path) = &rule.pattern else {
+            unmounted |= hides;
             rules.push(rule.clone());
             continue;
         };
@@ -31,6 +37,10 @@ pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -
             }
             // A denial holds for the name and for what it leads to.
             (Access::Deny | Access::DenyRead | Access::DenyWrite, found) => {
+                let roots = &profile.writable_roots;
+                unmounted |= hides
+                    && *found == Found::Unreadable
+                    && roots.iter().any(|root| path.is_within(root));
                 if let Found::Present { real, .. } = found
                     && real != path
                 {
@@ -41,7 +51,7 @@ pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -
         }
     }
     rules.extend(behind_links(profile, host));
-    RuleSet::new(rules)
+    (RuleSet::new(rules), unmounted)
 }
 
 /// What a rule says, about another path.
