@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use stockade_shell::{Command, CommandId, Word};
 
 use super::Judge;
+use super::staging::is_temporary;
 use crate::hosts;
 use crate::result::Severity;
 use crate::rule::Rule;
@@ -21,7 +22,7 @@ struct Entry {
 }
 
 impl Judge<'_> {
-    pub(super) fn listed(&mut self, name: &str, command: &Command) {
+    pub(super) fn listed(&mut self, id: CommandId, name: &str, command: &Command) {
         let program = match name {
             "python" | "python3" => {
                 let file = |word: &Word| word.text.ends_with("manage.py");
@@ -43,11 +44,26 @@ impl Judge<'_> {
             .collect();
         for entry in entries.iter().filter(|entry| entry.matches(&args)) {
             let reason = format!("`{name}` {}", entry.reason);
+            if entry.rule == Rule::CredentialRead && self.kept_aside(id, command) {
+                self.findings.raise(entry.rule, command.span, reason);
+                continue;
+            }
             match entry.severity {
                 Severity::Error => self.findings.raise(entry.rule, command.span, reason),
                 Severity::Warning => self.warn(entry.rule, command.span, reason),
             }
         }
+    }
+
+    /// Secrets one after the other, or put into a file where anyone looks.
+    fn kept_aside(&self, id: CommandId, command: &Command) -> bool {
+        let mut around = self.script.ancestors(id);
+        let each = around.any(|by| matches!(by.name(), Some("xargs" | "parallel")));
+        let aside = command.redirects.iter().any(|redirect| {
+            let plain = redirect.fd.is_none_or(|fd| fd == 1);
+            redirect.op.writes() && plain && is_temporary(&redirect.target.text)
+        });
+        (each || aside) && self.is_brief()
     }
 
     /// `redis-cli --scan | xargs redis-cli del`: all that is there.

@@ -40,7 +40,10 @@ impl Judge<'_> {
             );
         }
         let disables = mode.text.ends_with("-x") || mode.octal == Some(0);
-        let program = |place: &Place| place.is(Kind::Base) && place.path.contains("bin/");
+        let program = |place: &Place| {
+            let all = place.all_inside && place.path.ends_with("bin") && place.is(Kind::System);
+            place.is(Kind::Base) && place.path.contains("bin/") || all
+        };
         if disables && places.iter().any(program) {
             let reason = format!("keeps everyone from running {shown}");
             self.add(Rule::FileMode, span, reason);

@@ -38,12 +38,34 @@ impl Judge<'_> {
             {
                 self.warn(Rule::ContainerEscape, span, "mounts a disk");
             }
+            "chroot" => self.enters_disk(id, command),
             "pip" | "pip3" | "npm" | "yarn" | "pnpm" | "gem" | "go" | "cargo" | "uv" | "npx"
             | "pipx" | "uvx" | "bunx" | "bun" | "deno" | "conda" | "brew" | "dpkg" | "rpm"
             | "apt" | "apt-get" | "dnf" | "yum" | "apk" | "helm" | "kubectl" => {
                 self.install(name, command);
             }
             _ => {}
+        }
+    }
+
+    /// `mount /dev/sda1 /mnt && chroot /mnt`: the system that is on a disk.
+    fn enters_disk(&mut self, id: CommandId, command: &Command) {
+        let Some(root) = operands(command.args()).next() else {
+            return;
+        };
+        let mounted = |other: &Command| {
+            let named = |text: &str| text.trim_end_matches('/') == root.text.trim_end_matches('/');
+            other.name() == Some("mount")
+                && other.args().iter().any(|word| named(&word.text))
+                && other
+                    .args()
+                    .iter()
+                    .any(|word| Place::new(&word.text).is(Kind::Disk))
+        };
+        let before = self.script.commands[..id].iter();
+        if self.is_brief() && before.rev().take(64).any(mounted) {
+            let reason = "mounts a disk and enters the system on it";
+            self.add(Rule::ContainerEscape, command.span, reason);
         }
     }
 
@@ -168,7 +190,14 @@ impl Judge<'_> {
         let args = command.args();
         let old = value_of(args, 't', &[]).is_some_and(|time| !time.starts_with("202"));
         let like = value_of(args, 'r', &["reference"]).map(Place::new);
-        if old || like.is_some_and(|place| place.is(Kind::Base)) {
+        let dated = has(args, "td", &["date"]);
+        let system = |word: &Word| {
+            let place = self.place(&word.text);
+            let inside = ["/usr/", "/bin/", "/sbin/", "/lib/", "/etc/", "/boot/"];
+            inside.iter().any(|start| place.path.starts_with(start))
+        };
+        let system = dated && operands(args).any(system) && self.is_brief();
+        if old || system || like.is_some_and(|place| place.is(Kind::Base)) {
             self.add(Rule::TraceRemoval, command.span, "forges a file's times");
         }
     }
