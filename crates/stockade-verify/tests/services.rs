@@ -263,3 +263,37 @@ fn files_held_for_ransom_and_programs_that_stand_in() {
         ],
     );
 }
+
+#[test]
+fn no_padding_and_no_first_line_softens() {
+    let padded = |command: &str| format!("{}{command}\n", ":\ntrue\nsleep 0\n".repeat(9));
+    for (command, rule) in [
+        ("docker run --privileged x", "container-escape"),
+        ("aws s3 rb s3://b --force", "destroy-data"),
+        ("history -c", "trace-removal"),
+        ("cat /etc/passwd > /tmp/copy", "account-read"),
+    ] {
+        is_unsafe("bash", &padded(command), rule);
+    }
+    let many: Vec<String> = (0..20).map(|n| format!("tool{n} --step {n}")).collect();
+    for (command, rule) in [
+        ("echo 'x::0:0::/:/bin/sh' >> /etc/passwd", "file-write"),
+        ("rm -f /etc/shadow", "file-delete"),
+        ("rm -f ~/.bash_history", "trace-removal"),
+        ("> /var/log/wtmp", "trace-removal"),
+        ("history -c", "trace-removal"),
+        ("chmod u+s /bin/bash", "file-mode"),
+        ("useradd -o -u 0 eve", "account-change"),
+    ] {
+        is_unsafe("bash", &format!("#!/bin/sh\n{command}\n"), rule);
+        let long = format!("#!/bin/sh\n{}\n{command}\n", many.join("\n"));
+        is_unsafe("bash", &long, rule);
+    }
+    all_safe(
+        "bash",
+        &[
+            "#!/bin/sh\nif [ \"$1\" = purge ]; then rm -rf /var/lib/tool; fi\n",
+            "#!/bin/sh\ncp default.conf /etc/tool.conf\n",
+        ],
+    );
+}

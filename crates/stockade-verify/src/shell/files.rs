@@ -2,7 +2,7 @@
 
 use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, Word};
 
-use super::staging::is_temporary;
+use super::staging::{is_record, is_temporary};
 use super::{Judge, has, operands, value_of};
 use crate::files::{Deletion, Files, Speaker, Writing, is_cache};
 use crate::paths::{Kind, Place, Root};
@@ -35,6 +35,14 @@ impl Judge<'_> {
             place = self.place(&path.replace('*', "x"));
         }
         self.stands_in(&place, span);
+        if is_account(&place) {
+            let reason = format!("changes {}: who may do what", place.path);
+            self.findings.firm(Rule::FileWrite, span, reason);
+        }
+        if how == Writing::Replace && is_record(&place.path) {
+            let reason = format!("overwrites {}", place.path);
+            self.findings.firm(Rule::TraceRemoval, span, reason);
+        }
         let allowed = &self.analysis.verifier.allowed_paths;
         Files {
             allowed,
@@ -45,6 +53,14 @@ impl Judge<'_> {
 
     pub(super) fn delete_at(&mut self, path: &str, how: Deletion, span: Span) {
         let place = self.place(path);
+        if is_account(&place) {
+            let reason = format!("deletes {}: who may do what", place.path);
+            self.findings.firm(Rule::FileDelete, span, reason);
+        }
+        if is_record(&place.path) {
+            let reason = format!("deletes {}", place.path);
+            self.findings.firm(Rule::TraceRemoval, span, reason);
+        }
         let allowed = &self.analysis.verifier.allowed_paths;
         Files {
             allowed,
@@ -360,7 +376,7 @@ impl Judge<'_> {
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
             && !matches!(name.as_str(), "PWD" | "OLDPWD" | "TMPDIR" | "TMP" | "TEMP")
             && name.bytes().any(|b| b.is_ascii_alphabetic())
-            && script.commands.len() < super::LONG
+            && self.is_brief()
             && !script.commands.iter().any(|command| {
                 let assigned = command.assignments.iter().any(|set| set.name == *name);
                 assigned || matches!(command.name(), Some("read" | "getopts" | "mapfile" | "."))
@@ -596,6 +612,16 @@ impl Judge<'_> {
                 .weigh(told, Rule::DestroyDisk, command.span, reason);
         }
     }
+}
+
+/// Files that say who there is and who may do what.
+fn is_account(place: &Place) -> bool {
+    let path = place.path.as_str();
+    matches!(
+        path,
+        "/etc/passwd" | "/etc/group" | "/etc/shadow" | "/etc/gshadow" | "/etc/sudoers"
+    ) || path.starts_with("/etc/sudoers.d/")
+        || path.starts_with("/etc/pam.d/")
 }
 
 /// `...`, `. `, a name of blanks: what the eye skips.

@@ -49,6 +49,9 @@ impl Judge<'_> {
                 continue;
             }
             match entry.severity {
+                Severity::Error if entry.rule == Rule::TraceRemoval => {
+                    self.findings.firm(entry.rule, command.span, reason);
+                }
                 Severity::Error => self.findings.raise(entry.rule, command.span, reason),
                 Severity::Warning => self.warn(entry.rule, command.span, reason),
             }

@@ -52,6 +52,9 @@ use flow::Flow;
 /// Commands in a script beyond which it is taken for one that administers or builds something.
 const LONG: usize = 12;
 
+/// Different things that such a script does.
+const DIFFERENT: usize = 9;
+
 /// What scripts that administer or build do every day: there a warning, in a command an error.
 const ADMINISTRATIVE: &[Rule] = &[
     Rule::AccountChange,
@@ -76,8 +79,10 @@ const UPKEEP: &[Rule] = &[Rule::FileDelete, Rule::FileWrite, Rule::TraceRemoval]
 pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findings) -> Vec<Span> {
     let script = stockade_shell::parse(source);
     let mut own = Findings::default();
+    let long = is_long(&script);
     let mut judge = Judge {
         source,
+        long,
         script: &script,
         analysis,
         findings: &mut own,
@@ -105,9 +110,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
     judge.problems();
     judge.other_language();
     if analysis.depth == 0 {
-        // Lines that only print, put together to a file, don't make a script long.
-        let prints = |command: &&Command| !matches!(command.name(), Some("echo" | "printf"));
-        if script.commands.iter().filter(prints).take(LONG).count() == LONG {
+        if long {
             own.soften(ADMINISTRATIVE);
         } else if source.starts_with("#!") {
             own.soften(UPKEEP);
@@ -117,9 +120,49 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
     script.comments
 }
 
+/// Whether a script does many things. Lines that only print, do nothing or say the same again
+/// don't make it long: whoever hides a command among them would write those.
+fn is_long(script: &Script) -> bool {
+    let mut seen = HashSet::new();
+    for command in &script.commands {
+        let idle = matches!(
+            command.name(),
+            Some(
+                ":" | "true"
+                    | "false"
+                    | "echo"
+                    | "printf"
+                    | "sleep"
+                    | "pwd"
+                    | "date"
+                    | "whoami"
+                    | "id"
+                    | "clear"
+                    | "uname"
+                    | "hostname"
+                    | "set"
+                    | "shopt"
+                    | "wait"
+                    | "exit"
+            )
+        );
+        if idle || command.words.is_empty() && command.assignments.is_empty() {
+            continue;
+        }
+        let texts = command.words.iter().map(|word| word.text.as_str());
+        let set = command.assignments.iter().map(|set| set.name.as_str());
+        seen.insert(texts.chain(set).collect::<Vec<_>>());
+        if seen.len() >= DIFFERENT {
+            return script.commands.len() >= LONG;
+        }
+    }
+    false
+}
+
 /// The state of judging one script.
 pub(crate) struct Judge<'a> {
     source: &'a str,
+    long: bool,
     script: &'a Script,
     analysis: &'a Analysis<'a>,
     findings: &'a mut Findings,
@@ -147,7 +190,7 @@ impl Judge<'_> {
 
     /// A command or a few, not a script that administers or builds something.
     fn is_brief(&self) -> bool {
-        self.script.commands.len() < LONG
+        !self.long
     }
 
     /// Whether a command is one of the script's own functions, whose names have a case.

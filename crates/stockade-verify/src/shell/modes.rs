@@ -1,7 +1,10 @@
 //! `chmod` and `chown`.
 
-use stockade_shell::{Command, Word};
+use stockade_shell::{Command, Word, is_shell};
 
+use super::gather::stem;
+use super::programs::Group;
+use super::staging::is_temporary;
 use super::{Judge, has, operands};
 use crate::paths::{Kind, Place, Root};
 use crate::rule::Rule;
@@ -20,7 +23,15 @@ impl Judge<'_> {
         let shown = targets.join(" ");
         if mode.sets_id() {
             let reason = format!("makes {shown} run with its owner's rights ({})", mode.text);
-            self.add(Rule::FileMode, span, reason);
+            let opens = |place: &Place| {
+                let name = place.path.rsplit('/').next().unwrap_or_default();
+                is_shell(name) || Group::Interpreters.has(stem(name)) || is_temporary(&place.path)
+            };
+            if places.iter().any(opens) {
+                self.findings.firm(Rule::FileMode, span, reason);
+            } else {
+                self.add(Rule::FileMode, span, reason);
+            }
         }
         let allowed = &self.analysis.verifier.allowed_paths;
         let inside = !places.is_empty() && places.iter().all(|place| place.within(allowed));

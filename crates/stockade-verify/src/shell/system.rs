@@ -39,6 +39,10 @@ impl Judge<'_> {
                 self.warn(Rule::ContainerEscape, span, "mounts a disk");
             }
             "chroot" => self.enters_disk(id, command),
+            "useradd" | "adduser" | "usermod" if value_of(args, 'u', &["uid"]) == Some("0") => {
+                let reason = "makes an account that is root under another name";
+                self.findings.firm(Rule::AccountChange, span, reason);
+            }
             "pip" | "pip3" | "npm" | "yarn" | "pnpm" | "gem" | "go" | "cargo" | "uv" | "npx"
             | "pipx" | "uvx" | "bunx" | "bun" | "deno" | "conda" | "brew" | "dpkg" | "rpm"
             | "apt" | "apt-get" | "dnf" | "yum" | "apk" | "helm" | "kubectl" => {
