@@ -63,14 +63,10 @@ impl Judge<'_> {
     /// `seq 100000 | xargs -P500 curl …`, `for i in {1..100000}; do curl … & done`
     pub(super) fn counted_flood(&mut self, id: CommandId, name: &str, command: &Command) {
         let sender = Group::Fetchers.has(name) || matches!(name, "nc" | "ncat");
-        let local = |text: &str| hosts::host_of(text).is_some_and(hosts::is_local);
+        let local = hosts::only_local(command.args().iter().map(|word| word.text.as_str()));
         // A page for each number is many pages, not one page many times.
         let each = command.args().iter().any(|word| word.text.contains("{}"));
-        if !sender
-            || each
-            || !self.is_brief()
-            || command.args().iter().any(|word| local(&word.text))
-        {
+        if !sender || each || !self.is_brief() || local {
             return;
         }
         let workers = |by: &Command| {
@@ -159,8 +155,8 @@ impl Judge<'_> {
         let sends = |command: &&Command| {
             let name = command.name().unwrap_or_default();
             let sender = Group::Fetchers.has(name) || matches!(name, "nc" | "ncat" | "hping3");
-            let local = |text: &str| hosts::host_of(text).is_some_and(hosts::is_local);
-            sender && !command.args().iter().any(|word| local(&word.text))
+            let texts = command.args().iter().map(|word| word.text.as_str());
+            sender && !hosts::only_local(texts)
         };
         if body.iter().any(sends) {
             let reason = "asks someone again and again, without end or pause";

@@ -284,22 +284,6 @@ impl Judge<'_> {
 
     /// Variables that change what other programs load or run.
     pub(super) fn assignments(&mut self, command: &Command) {
-        // Libraries that people preload to debug or measure.
-        const KNOWN: &[&str] = &[
-            "libfaketime",
-            "libjemalloc",
-            "libtcmalloc",
-            "libasan",
-            "libmimalloc",
-            "libfakeroot",
-            "libeatmydata",
-            "libgtk3-nocsd",
-            "libstdc++",
-            "libSegFault",
-            "libtsan",
-            "libubsan",
-            "libsandbox",
-        ];
         if matches!(command.name(), Some("sudo" | "doas" | "env")) {
             let given = command
                 .args()
@@ -316,7 +300,7 @@ impl Judge<'_> {
                 .find(|(name, value)| {
                     matches!(*name, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES")
                         && value.starts_with('/')
-                        && !KNOWN.iter().any(|known| value.contains(known))
+                        && !is_known(value)
                 });
             if let Some((_, library)) = loaded {
                 let reason = format!("loads {library} into other programs");
@@ -330,7 +314,7 @@ impl Judge<'_> {
                 "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" if !value.is_empty() => {
                     let reason = format!("loads {value} into other programs");
                     let unknown = assignment.value.literal().is_none();
-                    if unknown || KNOWN.iter().any(|name| value.contains(name)) {
+                    if unknown || is_known(value) {
                         self.warn(Rule::ProcessTamper, span, reason);
                     } else {
                         self.add(Rule::ProcessTamper, span, reason);
@@ -376,6 +360,31 @@ impl Judge<'_> {
             }
         }
     }
+}
+
+/// Libraries that people preload to debug or measure, where packages put them.
+fn is_known(library: &str) -> bool {
+    const KNOWN: &[&str] = &[
+        "libfaketime",
+        "libjemalloc",
+        "libtcmalloc",
+        "libasan",
+        "libmimalloc",
+        "libfakeroot",
+        "libeatmydata",
+        "libgtk3-nocsd",
+        "libstdc++",
+        "libSegFault",
+        "libtsan",
+        "libubsan",
+        "libsandbox",
+    ];
+    let placed = !library.contains('/')
+        || ["/usr/", "/lib", "/opt/", "/nix/", "$"]
+            .iter()
+            .any(|start| library.starts_with(start));
+    let file = library.rsplit('/').next().unwrap_or_default();
+    placed && KNOWN.iter().any(|known| file.starts_with(known))
 }
 
 /// `date -j`, `date -ujf%s`: BSD's option not to set the clock.
