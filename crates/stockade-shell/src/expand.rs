@@ -5,6 +5,7 @@ use crate::braces::{self, Piece};
 use crate::model::{Hole, HoleKind, Place, Span, Word};
 use crate::parameter;
 use crate::read::{Context, Reader};
+use crate::wrappers;
 
 /// A value longer than this is treated as unknown, so that `x=$x$x` can't grow without end.
 const LONGEST: usize = 1 << 16;
@@ -319,7 +320,10 @@ impl Reader<'_> {
             );
             return;
         }
-        let fields = self.lookup(parameter);
+        let mut fields = self.lookup(parameter);
+        if quoted && parameter.operation.is_none() {
+            fields = fields.map(|fields| self.joined(parameter, fields));
+        }
         let operand = parameter.operation.as_ref().map(|(operator, raw)| {
             let operand = self.single(raw, context);
             (operator.as_str(), operand)
@@ -354,6 +358,23 @@ impl Reader<'_> {
                 builder.hole(&placeholder, HoleKind::Variable(parameter.name.clone()));
             }
         }
+    }
+
+    /// `"${list[*]}"` with an `IFS` of the script's own: one word, joined by its first character.
+    fn joined(&self, parameter: &Parameter, fields: Vec<Word>) -> Vec<Word> {
+        let all = parameter.name == "*" || parameter.index.as_deref() == Some("*");
+        let separator = self.variables.get("IFS");
+        let separator = separator.and_then(|value| value.fields.first()?.literal());
+        let (true, Some(separator)) = (all, separator) else {
+            return fields;
+        };
+        let between = Word {
+            text: separator.chars().take(1).collect(),
+            ..Word::default()
+        };
+        let join =
+            |left: Word, right: Word| wrappers::concat(wrappers::concat(left, &between), &right);
+        fields.into_iter().reduce(join).into_iter().collect()
     }
 
     /// The fields of a parameter before its operation; `None` if unknown.

@@ -147,7 +147,7 @@ pub(crate) fn statements(name: &str, args: &[Word], stdin: &Stdin) -> Vec<Inner>
     if parts {
         let told = args
             .iter()
-            .filter(|word| word.text.contains([' ', '(', ':']));
+            .filter(|word| word.text.contains([' ', '(', ':', '.']));
         out.extend(told.map(|word| {
             let at = word.text.find('=').filter(|_| word.text.starts_with("--"));
             Inner::Code(Language::Sql, rest(word, at.map_or(0, |at| at + 1)))

@@ -13,6 +13,8 @@ pub(crate) struct Finding {
     pub(crate) reason: String,
     pub(crate) severity: Severity,
     pub(crate) confidence: Confidence,
+    /// Weighs the same wherever it stands.
+    pub(crate) firm: bool,
 }
 
 /// Findings of one text, one for each rule and place.
@@ -46,6 +48,14 @@ impl Findings {
         self.push(rule, span, reason.into(), Severity::Error, confidence);
     }
 
+    /// Adds an error that no script is long or official enough for.
+    pub(crate) fn firm(&mut self, rule: Rule, span: Span, reason: impl Into<String>) {
+        self.raise(rule, span, reason);
+        if let Some(at) = self.places.get(&(rule, span.start, span.end)) {
+            self.items[*at].firm = true;
+        }
+    }
+
     /// Adds an error if `certain`, else a warning.
     pub(crate) fn weigh(
         &mut self,
@@ -75,6 +85,7 @@ impl Findings {
             reason,
             severity,
             confidence,
+            firm: false,
         };
         let key = (rule, span.start, span.end);
         if let Some(at) = self.places.get(&key) {
@@ -96,6 +107,10 @@ impl Findings {
             let span = base.map_or(span, |base| {
                 Span::new(finding.span.start + base, finding.span.end + base)
             });
+            if finding.firm {
+                self.firm(finding.rule, span, finding.reason);
+                continue;
+            }
             self.push(
                 finding.rule,
                 span,
@@ -114,7 +129,7 @@ impl Findings {
     /// Turns errors of some rules into warnings.
     pub(crate) fn soften(&mut self, rules: &[Rule]) {
         for finding in &mut self.items {
-            if rules.contains(&finding.rule) {
+            if rules.contains(&finding.rule) && !finding.firm {
                 finding.severity = Severity::Warning;
             }
         }

@@ -103,10 +103,23 @@ pub(crate) fn is_local(host: &str) -> bool {
     matches!(
         host.as_str(),
         "localhost" | "::1" | "0.0.0.0" | "" | "host.docker.internal"
-    ) || host.starts_with("127.")
+    ) || host.starts_with("127.") && host.bytes().all(|b| b.is_ascii_digit() || b == b'.')
         || host.rsplit_once('.').is_some_and(|(_, top)| {
             matches!(top, "localhost" | "local" | "internal" | "test" | "invalid")
         })
+}
+
+/// Whether all the addresses among some words are this machine's, and there is one.
+pub(crate) fn only_local<'t>(texts: impl Iterator<Item = &'t str>) -> bool {
+    let mut some = false;
+    for text in texts {
+        let local = host_of(text).is_some_and(is_local);
+        if is_url(text) && !local {
+            return false;
+        }
+        some |= local;
+    }
+    some
 }
 
 /// A literal address that is not private, loopback or reserved for documents' own network.
@@ -187,6 +200,10 @@ mod tests {
         assert_eq!(host_of("example.com:80"), Some("example.com"));
         assert_eq!(host_of("http://[::1]:80/"), Some("::1"));
         assert_eq!(host_of(""), None);
+        assert!(is_local("127.0.0.1") && is_local("127.1") && !is_local("127.example.org"));
+        let only = |texts: &[&str]| only_local(texts.iter().copied());
+        assert!(only(&["http://localhost/x", "a.json"]) && !only(&["a.json"]));
+        assert!(!only(&["http://localhost/", "https://example.org/"]));
     }
 
     #[test]

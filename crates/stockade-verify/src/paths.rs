@@ -209,7 +209,20 @@ impl Place {
     pub(crate) fn hides(&self) -> bool {
         // What sessions, databases and runtimes keep there under such names.
         const KNOWN: &[&str] = &[
-            "X", "ICE", "XIM", "font", "s.", "Test", "nfs", "dotnet", "com.",
+            "X0",
+            "X1",
+            "X2",
+            "X9",
+            "X11-unix",
+            "ICE-unix",
+            "XIM-unix",
+            "font-unix",
+            "s.PGSQL.",
+            "Test-unix",
+            "nfs0",
+            "dotnet/",
+            "com.google.",
+            "com.apple.",
         ];
         let below = ["/tmp/.", "/var/tmp/.", "/dev/shm/."]
             .iter()

@@ -108,6 +108,10 @@ impl Judge<'_> {
                 let reason = format!("makes another program run {value}");
                 self.add(Rule::ShellEscape, span, reason);
             }
+            "SSH_AUTH_SOCK" if value.starts_with("/tmp/ssh-") && value.contains("/agent.") => {
+                let reason = format!("uses the keys of whoever runs {value}");
+                self.add(Rule::CredentialRead, span, reason);
+            }
             "PATH" | "GROFF_BIN_PATH" | "GIT_EXEC_PATH" | "COMPILER_PATH"
                 if self.is_brief()
                     && command.place == Position::Statement

@@ -57,6 +57,12 @@ impl Judge<'_> {
         let Some(target) = target.filter(|_| self.is_brief()) else {
             return;
         };
+        let last = target.path.rsplit('/').next().unwrap_or_default();
+        let bracketed = last.starts_with('[') && last.ends_with(']') && last.len() > 2;
+        if bracketed {
+            let reason = format!("gives a program the name of a kernel's thread, {last}");
+            return self.add(Rule::ObfuscatedCommand, command.span, reason);
+        }
         let dots = |part: &str| part.len() > 2 && part.bytes().all(|b| b == b'.');
         let odd = target.path.split('/').any(dots) || target.path.contains("/.");
         let loose = is_temporary(&target.path) && target.root == Root::Absolute || odd;
@@ -64,6 +70,22 @@ impl Judge<'_> {
         if let (Some(word), true) = (shell, loose) {
             let reason = format!("puts a copy of the shell {} at {}", word.text, target.path);
             self.add(Rule::ShellEscape, command.span, reason);
+        }
+    }
+
+    /// A program under the name of one that asks for passwords, found before it (T1036, T1056).
+    pub(super) fn stands_in(&mut self, place: &Place, span: Span) {
+        const ASKS: &[&str] = &[
+            "sudo", "su", "doas", "ssh", "scp", "passwd", "login", "gpg", "pkexec",
+        ];
+        let mut parts = place.path.rsplit('/');
+        let (name, directory) = (parts.next(), parts.next());
+        let programs =
+            directory.is_some_and(|directory| matches!(directory, "bin" | "sbin" | ".bin"));
+        let own = place.root == Root::Home || place.path.starts_with("/usr/local/");
+        if let Some(name) = name.filter(|name| programs && own && ASKS.contains(name)) {
+            let reason = format!("puts a program in the place of `{name}`");
+            self.add(Rule::PersistencePreload, span, reason);
         }
     }
 

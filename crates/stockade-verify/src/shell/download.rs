@@ -86,7 +86,7 @@ impl Judge<'_> {
         }
         self.runs_file(name, command);
         self.runs_hidden(id, command);
-        if Group::Fetchers.has(name) {
+        if Group::Fetchers.has(name) || name == "ftpget" {
             self.note_download(name, command);
         }
     }
@@ -205,6 +205,8 @@ impl Judge<'_> {
         let args = command.args();
         let output = match name {
             "curl" => value_of(args, 'o', &["output"]),
+            "tftp" => value_of(args, 'l', &[]).or_else(|| value_of(args, 'r', &[])),
+            "ftpget" => operands(args).last().map(|word| word.text.as_str()),
             _ => value_of(args, 'O', &["output-document", "out"]),
         };
         let mut paths: Vec<&str> = output.into_iter().collect();
@@ -281,12 +283,17 @@ impl Judge<'_> {
         if self.script.files.iter().any(known) {
             return;
         }
+        let detaches =
+            |parent: &Command| matches!(parent.name(), Some("nohup" | "setsid" | "daemonize"));
         let sudo = |parent: &Command| matches!(parent.name(), Some("sudo" | "doas" | "pkexec"));
         if file
             .split('/')
             .any(|part| part.starts_with('.') && part.len() > 1)
         {
             let reason = format!("runs {program}, a hidden file in a temporary directory");
+            self.add(Rule::DownloadRun, command.span, reason);
+        } else if self.is_brief() && command.background && self.script.ancestors(id).any(detaches) {
+            let reason = format!("leaves {program} running behind, from a temporary directory");
             self.add(Rule::DownloadRun, command.span, reason);
         } else if self.script.ancestors(id).any(sudo) {
             let reason =
@@ -311,6 +318,30 @@ fn decodes(command: &Command) -> bool {
         }
         "openssl" => args.iter().any(|word| word.text == "-d"),
         "gpg" | "gpg2" => has(args, "d", &["decrypt"]),
+        // Letters from their numbers.
+        "printf" => args.first().is_some_and(|word| {
+            let format = word.text.as_str();
+            matches!(
+                format,
+                "%o" | "%03o" | "%x" | "%02x" | "\\x%x" | "\\%o" | "\\%03o" | "\\x%02x"
+            ) || format.starts_with('\\') && word.literal().is_none()
+        }),
+        "awk" | "gawk" | "mawk" => args.iter().any(|word| word.text.contains("%c")),
+        "perl" | "ruby" | "python" | "python3" => {
+            let turns = [
+                "pack(",
+                "pack \"",
+                "pack '",
+                "chr(",
+                ".chr",
+                "chr ",
+                "b64decode",
+                "decode_base64",
+                "fromhex",
+            ];
+            args.iter()
+                .any(|word| turns.iter().any(|turn| word.text.contains(turn)))
+        }
         "rev" | "b64decode" | "uudecode" | "zcat" | "bzcat" | "xzcat" | "zstdcat" => true,
         "gzip" | "bzip2" | "xz" | "zstd" | "lz4" => has(args, "d", &["decompress"]),
         "gunzip" | "bunzip2" | "unxz" | "unzip" => has(args, "cp", &["stdout"]),

@@ -2,7 +2,7 @@
 
 use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, Word};
 
-use super::staging::is_temporary;
+use super::staging::{is_record, is_temporary};
 use super::{Judge, has, operands, value_of};
 use crate::files::{Deletion, Files, Speaker, Writing, is_cache};
 use crate::paths::{Kind, Place, Root};
@@ -29,7 +29,20 @@ impl Judge<'_> {
     }
 
     pub(super) fn write_at(&mut self, path: &str, how: Writing, span: Span) {
-        let place = self.place(path);
+        // Whatever a pattern stands for, it is something in there.
+        let mut place = self.place(path);
+        if place.all_inside {
+            place = self.place(&path.replace('*', "x"));
+        }
+        self.stands_in(&place, span);
+        if is_account(&place) {
+            let reason = format!("changes {}: who may do what", place.path);
+            self.findings.firm(Rule::FileWrite, span, reason);
+        }
+        if how == Writing::Replace && is_record(&place.path) {
+            let reason = format!("overwrites {}", place.path);
+            self.findings.firm(Rule::TraceRemoval, span, reason);
+        }
         let allowed = &self.analysis.verifier.allowed_paths;
         Files {
             allowed,
@@ -40,6 +53,14 @@ impl Judge<'_> {
 
     pub(super) fn delete_at(&mut self, path: &str, how: Deletion, span: Span) {
         let place = self.place(path);
+        if is_account(&place) {
+            let reason = format!("deletes {}: who may do what", place.path);
+            self.findings.firm(Rule::FileDelete, span, reason);
+        }
+        if is_record(&place.path) {
+            let reason = format!("deletes {}", place.path);
+            self.findings.firm(Rule::TraceRemoval, span, reason);
+        }
         let allowed = &self.analysis.verifier.allowed_paths;
         Files {
             allowed,
@@ -164,6 +185,7 @@ impl Judge<'_> {
             "grep" | "egrep" | "fgrep" | "rg" | "ag" => self.grep(command),
             "gpg" | "gpg2" | "openssl" | "7z" | "7za" | "zip" | "ccrypt" | "age" => {
                 self.encrypts(name, command);
+                self.locks_away(name, command);
             }
             "mv" | "cp" | "install" | "ln" | "rsync" | "ditto" | "gcp" => self.copy(name, command),
             "tee" | "sponge" | "truncate" | "fallocate" => {
@@ -189,6 +211,11 @@ impl Judge<'_> {
             "dd" => self.dd(command),
             "mkdir" => {
                 for word in operands(args) {
+                    if hides_directory(&word.text) {
+                        let reason =
+                            format!("makes a directory that listings hide: `{}`", word.text);
+                        self.add(Rule::FileWrite, span, reason);
+                    }
                     if self.place(&word.text).hides() {
                         self.write_at(&word.text, Writing::Append, span);
                     }
@@ -229,18 +256,35 @@ impl Judge<'_> {
             | "blkdiscard" | "hdparm" => self.partition(name, command),
             _ => {}
         }
-        self.reads_without_end(name, command);
+        self.reads_without_end(id, name, command);
         self.mentions(name, command);
     }
 
     /// `tail /dev/zero`: keeps reading until the memory is full.
-    fn reads_without_end(&mut self, name: &str, command: &Command) {
+    fn reads_without_end(&mut self, id: CommandId, name: &str, command: &Command) {
         let keeps = matches!(
             name,
             "tail" | "sort" | "tac" | "rev" | "shuf" | "wc" | "strings"
         );
         let endless = |word: &Word| matches!(word.text.as_str(), "/dev/zero" | "/dev/urandom");
         let alone = self.script.pipelines[command.pipeline].stages == 1;
+        let piped = matches!(name, "tail" | "sort" | "tac" | "rev" | "shuf")
+            && operands(command.args()).next().is_none()
+            && self.script.upstream(id).into_iter().any(|other| {
+                let other = &self.script.commands[other];
+                let size = value_of(other.args(), 'c', &["bytes"]).map(bytes);
+                let much = size.is_none_or(|size| size > 1 << 30);
+                matches!(other.name(), Some("cat" | "head" | "dd" | "pv" | "yes"))
+                    && much
+                    && other
+                        .args()
+                        .iter()
+                        .any(|word| endless(word) || word.text == "if=/dev/zero")
+            });
+        if piped {
+            let reason = "keeps more than there is memory for";
+            self.add(Rule::ForkBomb, command.span, reason);
+        }
         if keeps && alone && command.args().iter().any(endless) && !has(command.args(), "c", &[]) {
             let reason = "reads what never ends";
             self.add(Rule::ForkBomb, command.span, reason);
@@ -332,46 +376,11 @@ impl Judge<'_> {
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
             && !matches!(name.as_str(), "PWD" | "OLDPWD" | "TMPDIR" | "TMP" | "TEMP")
             && name.bytes().any(|b| b.is_ascii_alphabetic())
-            && script.commands.len() < super::LONG
+            && self.is_brief()
             && !script.commands.iter().any(|command| {
                 let assigned = command.assignments.iter().any(|set| set.name == *name);
                 assigned || matches!(command.name(), Some("read" | "getopts" | "mapfile" | "."))
             })
-    }
-
-    /// Remembers files that are encrypted, with a password or for someone's key.
-    fn encrypts(&mut self, name: &str, command: &Command) {
-        let args = command.args();
-        let encrypts = match name {
-            "openssl" => {
-                let first = args.first().map(|word| word.text.as_str());
-                let cipher = first.is_some_and(|first| {
-                    matches!(first, "enc" | "rsautl" | "smime" | "pkeyutl")
-                        || first.starts_with("aes-")
-                });
-                cipher
-                    && !args
-                        .iter()
-                        .any(|word| matches!(word.text.as_str(), "-d" | "-decrypt"))
-            }
-            "gpg" | "gpg2" => has(args, "ce", &["symmetric", "encrypt"]),
-            "zip" => has(args, "Pe", &["password", "encrypt"]),
-            "7z" | "7za" => args.iter().any(|word| word.text.starts_with("-p")),
-            _ => !has(args, "d", &["decrypt"]),
-        };
-        if encrypts {
-            let files = operands(args).map(|word| word.text.clone());
-            self.encrypted.extend(files);
-        }
-    }
-
-    /// The originals of encrypted files are gone after this.
-    fn holds_for_ransom(&mut self, command: &Command) {
-        let deleted = operands(command.args()).find(|word| self.encrypted.contains(&word.text));
-        if let Some(word) = deleted {
-            let reason = format!("encrypts {} and deletes the original", word.text);
-            self.add(Rule::DestroyFiles, command.span, reason);
-        }
     }
 
     fn shred(&mut self, command: &Command) {
@@ -531,6 +540,14 @@ impl Judge<'_> {
 
     fn sed(&mut self, command: &Command) {
         let args = command.args();
+        let page = |word: &Word| {
+            let text = word.text.to_ascii_lowercase();
+            text.contains("<script") && text.contains("src=") && text.contains("://")
+        };
+        if has(args, "i", &["in-place"]) && args.iter().any(page) {
+            let reason = "puts a script from elsewhere into a page";
+            self.add(Rule::DownloadRun, command.span, reason);
+        }
         // `1e command`: sed runs it; `s/…/…/e` and a bare `e` run what the lines hold.
         let script = operands(args).next().map_or("", |word| word.text.as_str());
         if runs_lines(script) {
@@ -589,9 +606,33 @@ impl Judge<'_> {
         let disk = operands(args).any(|word| Place::new(&word.text).is(Kind::Disk));
         if changes && disk {
             let reason = format!("`{name}` changes how a disk is divided");
-            self.warn(Rule::DestroyDisk, command.span, reason);
+            // Told in advance what to do, it asks nobody.
+            let told = !matches!(command.stdin, stockade_shell::Stdin::Inherited);
+            self.findings
+                .weigh(told, Rule::DestroyDisk, command.span, reason);
         }
     }
+}
+
+/// Files that say who there is and who may do what.
+fn is_account(place: &Place) -> bool {
+    let path = place.path.as_str();
+    matches!(
+        path,
+        "/etc/passwd" | "/etc/group" | "/etc/shadow" | "/etc/gshadow" | "/etc/sudoers"
+    ) || path.starts_with("/etc/sudoers.d/")
+        || path.starts_with("/etc/pam.d/")
+}
+
+/// `...`, `. `, a name of blanks: what the eye skips.
+fn hides_directory(path: &str) -> bool {
+    let last = path
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
+    let dots = last.len() > 2 && last.bytes().all(|b| b == b'.');
+    dots || last.ends_with(' ') && last.trim_end_matches([' ', '.']).is_empty()
 }
 
 /// A script for `sed` whose last word is to run: `e`, `s/a/b/e`.

@@ -32,6 +32,11 @@ pub(crate) fn judge(
         findings,
     };
     judge.calls_together(&lower);
+    if judge.calls.runs {
+        for command in super::joined::commands(text) {
+            analysis.command_text(&command, judge.span, judge.findings);
+        }
+    }
     for literal in literals(text).chain(braced(text)) {
         judge.literal(literal, &lower);
     }
@@ -149,6 +154,10 @@ const DECODES: &[&str] = &[
     "str_rot13",
     "base64.decode",
     "unpack1",
+    "unpack(\"u",
+    "unpack('u",
+    "unpack \"u",
+    "unpack 'u",
 ];
 const FETCHES: &[&str] = &[
     "file_get_contents",

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use stockade_shell::{Command, CommandId, Word};
 
 use super::Judge;
+use super::staging::is_temporary;
 use crate::hosts;
 use crate::result::Severity;
 use crate::rule::Rule;
@@ -21,7 +22,7 @@ struct Entry {
 }
 
 impl Judge<'_> {
-    pub(super) fn listed(&mut self, name: &str, command: &Command) {
+    pub(super) fn listed(&mut self, id: CommandId, name: &str, command: &Command) {
         let program = match name {
             "python" | "python3" => {
                 let file = |word: &Word| word.text.ends_with("manage.py");
@@ -43,11 +44,29 @@ impl Judge<'_> {
             .collect();
         for entry in entries.iter().filter(|entry| entry.matches(&args)) {
             let reason = format!("`{name}` {}", entry.reason);
+            if entry.rule == Rule::CredentialRead && self.kept_aside(id, command) {
+                self.findings.raise(entry.rule, command.span, reason);
+                continue;
+            }
             match entry.severity {
+                Severity::Error if entry.rule == Rule::TraceRemoval => {
+                    self.findings.firm(entry.rule, command.span, reason);
+                }
                 Severity::Error => self.findings.raise(entry.rule, command.span, reason),
                 Severity::Warning => self.warn(entry.rule, command.span, reason),
             }
         }
+    }
+
+    /// Secrets one after the other, or put into a file where anyone looks.
+    fn kept_aside(&self, id: CommandId, command: &Command) -> bool {
+        let mut around = self.script.ancestors(id);
+        let each = around.any(|by| matches!(by.name(), Some("xargs" | "parallel")));
+        let aside = command.redirects.iter().any(|redirect| {
+            let plain = redirect.fd.is_none_or(|fd| fd == 1);
+            redirect.op.writes() && plain && is_temporary(&redirect.target.text)
+        });
+        (each || aside) && self.is_brief()
     }
 
     /// `redis-cli --scan | xargs redis-cli del`: all that is there.
@@ -117,7 +136,18 @@ impl Judge<'_> {
             .find(|text| hosts::is_url(text) || text.starts_with("localhost"));
         if let (true, Some(url)) = (method, url) {
             let reason = format!("deletes {url} through its interface");
-            self.add(Rule::DestroyData, command.span, reason);
+            // One thing of a server that someone develops here.
+            let local = hosts::host_of(url).is_some_and(hosts::is_local);
+            let path = url
+                .split("://")
+                .last()
+                .and_then(|rest| rest.split_once('/'));
+            let path = path.map_or("", |(_, path)| path.trim_end_matches('/'));
+            let number = path.rsplit_once('/').map(|(_, last)| last);
+            let number = number.is_some_and(|last| last.contains(|c: char| c.is_ascii_digit()));
+            let one = number && !path.contains(['*', '_', '?']);
+            self.findings
+                .weigh(!(local && one), Rule::DestroyData, command.span, reason);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Loops without end that wait for nothing.
 
-use stockade_shell::Command;
+use stockade_shell::{Command, CommandId};
 
-use super::Judge;
 use super::programs::Group;
+use super::{Judge, value_of};
 use crate::hosts;
 use crate::result::Span;
 use crate::rule::Rule;
@@ -60,6 +60,57 @@ impl Judge<'_> {
         }
     }
 
+    /// `seq 100000 | xargs -P500 curl …`, `for i in {1..100000}; do curl … & done`
+    pub(super) fn counted_flood(&mut self, id: CommandId, name: &str, command: &Command) {
+        let sender = Group::Fetchers.has(name) || matches!(name, "nc" | "ncat");
+        let local = hosts::only_local(command.args().iter().map(|word| word.text.as_str()));
+        // A page for each number is many pages, not one page many times.
+        let each = command.args().iter().any(|word| word.text.contains("{}"));
+        if !sender || each || !self.is_brief() || local {
+            return;
+        }
+        let workers = |by: &Command| {
+            let many = value_of(by.args(), 'P', &["max-procs"])
+                .or_else(|| value_of(by.args(), 'j', &["jobs"]));
+            let many = many.and_then(|many| many.parse::<u32>().ok());
+            matches!(by.name(), Some("xargs" | "parallel")) && many.is_some_and(|many| many >= 50)
+        };
+        let counts = |text: &str| {
+            let last = text.rsplit(['.', ' ']).next().unwrap_or_default();
+            last.trim_matches(['}', ')', '`'])
+                .parse::<u64>()
+                .is_ok_and(|last| last >= 1000)
+        };
+        let counted = |other: &Command| {
+            other.name() == Some("seq")
+                && other.args().last().is_some_and(|word| counts(&word.text))
+        };
+        let upstream = self.script.upstream(id);
+        let fed = upstream
+            .iter()
+            .any(|other| counted(&self.script.commands[*other]))
+            || upstream
+                .iter()
+                .any(|other| self.script.commands[*other].name() == Some("yes"));
+        let looped = || {
+            let before = self.source.get(..command.span.start).unwrap_or_default();
+            let begin = before.rfind("for ").map(|at| &before[at..]);
+            let list = begin.and_then(|begin| {
+                begin
+                    .split(["; do", "\ndo", ";do"][usize::from(begin.contains("\ndo"))])
+                    .next()
+            });
+            list.is_some_and(|list| list.contains("seq ") || list.contains(".."))
+                && list.is_some_and(counts)
+        };
+        let floods =
+            fed && self.script.ancestors(id).any(workers) || command.background && looped();
+        if floods {
+            let reason = "asks someone thousands of times at once";
+            self.add(Rule::NetworkFlood, command.span, reason);
+        }
+    }
+
     fn endless(&mut self, span: Span, from: usize) {
         let script = self.script;
         let within = |command: &&Command| {
@@ -104,8 +155,8 @@ impl Judge<'_> {
         let sends = |command: &&Command| {
             let name = command.name().unwrap_or_default();
             let sender = Group::Fetchers.has(name) || matches!(name, "nc" | "ncat" | "hping3");
-            let local = |text: &str| hosts::host_of(text).is_some_and(hosts::is_local);
-            sender && !command.args().iter().any(|word| local(&word.text))
+            let texts = command.args().iter().map(|word| word.text.as_str());
+            sender && !hosts::only_local(texts)
         };
         if body.iter().any(sends) {
             let reason = "asks someone again and again, without end or pause";

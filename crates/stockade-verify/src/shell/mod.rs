@@ -10,6 +10,7 @@ mod flow;
 mod foreign;
 mod gather;
 mod git;
+mod joined;
 mod listed;
 mod loops;
 mod mentions;
@@ -18,6 +19,7 @@ mod modes;
 mod network;
 mod obfuscation;
 mod programs;
+mod ransom;
 mod rearranged;
 mod search;
 mod services;
@@ -50,6 +52,9 @@ use flow::Flow;
 /// Commands in a script beyond which it is taken for one that administers or builds something.
 const LONG: usize = 12;
 
+/// Different things that such a script does.
+const DIFFERENT: usize = 9;
+
 /// What scripts that administer or build do every day: there a warning, in a command an error.
 const ADMINISTRATIVE: &[Rule] = &[
     Rule::AccountChange,
@@ -74,8 +79,10 @@ const UPKEEP: &[Rule] = &[Rule::FileDelete, Rule::FileWrite, Rule::TraceRemoval]
 pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findings) -> Vec<Span> {
     let script = stockade_shell::parse(source);
     let mut own = Findings::default();
+    let long = is_long(&script);
     let mut judge = Judge {
         source,
+        long,
         script: &script,
         analysis,
         findings: &mut own,
@@ -103,9 +110,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
     judge.problems();
     judge.other_language();
     if analysis.depth == 0 {
-        // Lines that only print, put together to a file, don't make a script long.
-        let prints = |command: &&Command| !matches!(command.name(), Some("echo" | "printf"));
-        if script.commands.iter().filter(prints).take(LONG).count() == LONG {
+        if long {
             own.soften(ADMINISTRATIVE);
         } else if source.starts_with("#!") {
             own.soften(UPKEEP);
@@ -115,9 +120,49 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
     script.comments
 }
 
+/// Whether a script does many things. Lines that only print, do nothing or say the same again
+/// don't make it long: whoever hides a command among them would write those.
+fn is_long(script: &Script) -> bool {
+    let mut seen = HashSet::new();
+    for command in &script.commands {
+        let idle = matches!(
+            command.name(),
+            Some(
+                ":" | "true"
+                    | "false"
+                    | "echo"
+                    | "printf"
+                    | "sleep"
+                    | "pwd"
+                    | "date"
+                    | "whoami"
+                    | "id"
+                    | "clear"
+                    | "uname"
+                    | "hostname"
+                    | "set"
+                    | "shopt"
+                    | "wait"
+                    | "exit"
+            )
+        );
+        if idle || command.words.is_empty() && command.assignments.is_empty() {
+            continue;
+        }
+        let texts = command.words.iter().map(|word| word.text.as_str());
+        let set = command.assignments.iter().map(|set| set.name.as_str());
+        seen.insert(texts.chain(set).collect::<Vec<_>>());
+        if seen.len() >= DIFFERENT {
+            return script.commands.len() >= LONG;
+        }
+    }
+    false
+}
+
 /// The state of judging one script.
 pub(crate) struct Judge<'a> {
     source: &'a str,
+    long: bool,
     script: &'a Script,
     analysis: &'a Analysis<'a>,
     findings: &'a mut Findings,
@@ -145,7 +190,7 @@ impl Judge<'_> {
 
     /// A command or a few, not a script that administers or builds something.
     fn is_brief(&self) -> bool {
-        self.script.commands.len() < LONG
+        !self.long
     }
 
     /// Whether a command is one of the script's own functions, whose names have a case.
@@ -199,6 +244,7 @@ impl Judge<'_> {
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
+        self.counted_flood(id, name, command);
         self.typed_after(name, command);
         self.told_by_input(name, command);
         self.sets_too_late(name, command);
@@ -209,7 +255,7 @@ impl Judge<'_> {
         self.renamed(name, command);
         self.described(id, name, command);
         self.records_aside(name, command, command.span);
-        self.listed(name, command);
+        self.listed(id, name, command);
         self.service_deletes(name, command);
         self.survey_command(id, name, command);
         self.rest_delete(name, command);

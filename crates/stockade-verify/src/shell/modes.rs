@@ -1,7 +1,10 @@
 //! `chmod` and `chown`.
 
-use stockade_shell::{Command, Word};
+use stockade_shell::{Command, Word, is_shell};
 
+use super::gather::stem;
+use super::programs::Group;
+use super::staging::is_temporary;
 use super::{Judge, has, operands};
 use crate::paths::{Kind, Place, Root};
 use crate::rule::Rule;
@@ -20,7 +23,15 @@ impl Judge<'_> {
         let shown = targets.join(" ");
         if mode.sets_id() {
             let reason = format!("makes {shown} run with its owner's rights ({})", mode.text);
-            self.add(Rule::FileMode, span, reason);
+            let opens = |place: &Place| {
+                let name = place.path.rsplit('/').next().unwrap_or_default();
+                is_shell(name) || Group::Interpreters.has(stem(name)) || is_temporary(&place.path)
+            };
+            if places.iter().any(opens) {
+                self.findings.firm(Rule::FileMode, span, reason);
+            } else {
+                self.add(Rule::FileMode, span, reason);
+            }
         }
         let allowed = &self.analysis.verifier.allowed_paths;
         let inside = !places.is_empty() && places.iter().all(|place| place.within(allowed));
@@ -40,7 +51,10 @@ impl Judge<'_> {
             );
         }
         let disables = mode.text.ends_with("-x") || mode.octal == Some(0);
-        let program = |place: &Place| place.is(Kind::Base) && place.path.contains("bin/");
+        let program = |place: &Place| {
+            let all = place.all_inside && place.path.ends_with("bin") && place.is(Kind::System);
+            place.is(Kind::Base) && place.path.contains("bin/") || all
+        };
         if disables && places.iter().any(program) {
             let reason = format!("keeps everyone from running {shown}");
             self.add(Rule::FileMode, span, reason);

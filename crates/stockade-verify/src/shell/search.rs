@@ -53,6 +53,15 @@ const TELLING: &[&str] = &[
     "private key",
     "aws_",
     "credential",
+    "pgpass",
+    "sshpass",
+    "mysql_pwd",
+    "bearer ",
+    "begin rsa",
+    "begin openssh",
+    "ghp_",
+    "sk_live",
+    "xox",
 ];
 
 impl Judge<'_> {
@@ -71,7 +80,7 @@ impl Judge<'_> {
         let telling = is_telling_pattern(pattern);
         let wide = |word: &Word| {
             let place = Place::new(&word.text);
-            place.is(Kind::System) || place.is_home() || place.path == "/var/www"
+            place.is(Kind::System) || place.is_home() || place.path.starts_with("/var/www")
         };
         if telling && words.any(wide) {
             let reason = "searches the system for secrets in files";
@@ -90,12 +99,45 @@ impl Judge<'_> {
         let mut inner = self.script.commands.iter().skip(id + 1).take(8);
         let removes = inner.any(|inner| inner.parent == Some(id) && removes(inner))
             || self.piped_to_removal(id, command);
-        if removes || args.iter().any(|word| word.text == "-delete") {
+        let removes = removes || args.iter().any(|word| word.text == "-delete");
+        if removes {
             self.find_deletes(command, &starts);
         }
+        self.encrypts_found(id, command, removes);
         self.sends_found(id, command, &starts);
         self.renames_found(id, command, &starts);
         self.survey(command, &starts);
+        self.searches_found(id, command, &starts);
+    }
+
+    /// `find /home … -exec grep -i password {} \;`, or through `xargs`.
+    fn searches_found(&mut self, id: CommandId, command: &Command, starts: &[&Word]) {
+        let wide = starts.iter().any(|start| {
+            let place = self.place(&start.text);
+            place.is(Kind::System) || place.is_home() || is_others(&place)
+        });
+        if !wide {
+            return;
+        }
+        let searches = |inner: &Command| {
+            let finds = matches!(
+                inner.name(),
+                Some("grep" | "egrep" | "fgrep" | "rg" | "zgrep")
+            );
+            let mut words = inner.args().iter();
+            finds && words.any(|word| is_telling_pattern(&word.text))
+        };
+        let pipeline = &self.script.pipelines[command.pipeline];
+        let piped = |later: &Command| {
+            let by = later.parent.filter(|by| *by > id);
+            by.is_some_and(|by| self.script.commands[by].name() == Some("xargs"))
+        };
+        let later = self.script.commands[pipeline.commands.clone()].iter();
+        let mut later = later.filter(|later| later.parent == Some(id) || piped(later));
+        if later.any(searches) {
+            let reason = "searches the files of others for secrets";
+            self.add(Rule::SystemSurvey, command.span, reason);
+        }
     }
 
     /// `find ~ … -exec scp {} host: \;`
@@ -271,6 +313,20 @@ impl Judge<'_> {
             let reason = "reads through the settings of the whole system";
             return self.add(Rule::SystemSurvey, command.span, reason);
         }
+        let reads_them = args.iter().any(|word| {
+            matches!(
+                word.text.as_str(),
+                "cat" | "cp" | "grep" | "egrep" | "head" | "tar" | "less" | "strings"
+            )
+        });
+        let settings = |name: &str| {
+            matches!(
+                name.trim_matches('*'),
+                ".env" | "wp-config.php" | "settings.php" | "database.yml"
+            )
+        };
+        let secret =
+            secret || reads_them && after(&["-name", "-iname"]).any(settings) && !starts.is_empty();
         if secret {
             let reason = "searches the system for keys and credentials";
             self.add(Rule::SystemSurvey, command.span, reason);
@@ -309,7 +365,7 @@ fn is_special(mode: &str) -> bool {
         || mode.starts_with("o+w")
 }
 
-fn names_secret(pattern: &str) -> bool {
+pub(super) fn names_secret(pattern: &str) -> bool {
     let name = pattern
         .trim_matches('*')
         .rsplit('/')
@@ -322,6 +378,8 @@ fn names_secret(pattern: &str) -> bool {
     );
     ending
         || Place::new(name).is(Kind::Credential)
+        || name.ends_with("_history")
+        || pattern.contains('*') && name == "history"
         || SECRETS
             .iter()
             .any(|secret| name == *secret || hidden && name.ends_with(secret))

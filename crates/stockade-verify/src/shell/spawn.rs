@@ -102,7 +102,11 @@ impl Judge<'_> {
             Some("env" | "xargs") => by_path,
             Some("ssh") => parent.args().iter().any(|word| word.text == "localhost"),
             // Usual ways to come to a shell.
-            Some("exec" | "command" | "time" | "tmux" | "screen" | "eval" | "cat" | "echo")
+            Some(
+                "exec" | "command" | "time" | "tmux" | "screen" | "eval" | "cat" | "echo"
+                | "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "lxc"
+                | "incus" | "heroku" | "fly" | "flyctl" | "vagrant",
+            )
             | None => false,
             Some(wrapper) => !is_shell(wrapper),
         });

@@ -26,6 +26,11 @@ const RECORDS: &[&str] = &[
 /// Directories with keys and password hashes among the rest.
 const WHOLE: &[&str] = &["/", "/etc", "/root", "/home"];
 
+/// Whether a path is a record of who was here or what they typed.
+pub(super) fn is_record(path: &str) -> bool {
+    RECORDS.contains(&path) || path.starts_with("~/.") && path.ends_with("_history")
+}
+
 /// Whether a path is in a directory for temporary files.
 pub(super) fn is_temporary(path: &str) -> bool {
     let below = |rest: &str| rest.is_empty() || rest.starts_with('/');

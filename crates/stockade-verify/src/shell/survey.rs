@@ -42,6 +42,7 @@ const GUARDS: &[&str] = &[
 impl Judge<'_> {
     pub(super) fn survey_command(&mut self, id: CommandId, name: &str, command: &Command) {
         self.asks_for_guards(name, command);
+        self.searches_records(id, name, command);
         self.sweeps(id, name, command);
         self.searches_recording(id, name, command);
         self.asks_for_rights(id, name, command);
@@ -71,6 +72,36 @@ impl Judge<'_> {
             });
         if asked > 1 || asked == 1 && (listed || matches!(name, "pgrep" | "pidof")) {
             let reason = "asks which programs watch this machine";
+            self.add(Rule::SystemSurvey, command.span, reason);
+        }
+    }
+
+    /// `history | grep passw`, `ps auxe | grep TOKEN`, `locate id_rsa`.
+    fn searches_records(&mut self, id: CommandId, name: &str, command: &Command) {
+        let secret = |word: &Word| super::search::names_secret(&word.text);
+        if matches!(name, "locate" | "mlocate" | "plocate") && operands(command.args()).any(secret)
+        {
+            let reason = "searches the system for keys and credentials";
+            return self.add(Rule::SystemSurvey, command.span, reason);
+        }
+        if !matches!(name, "grep" | "egrep" | "rg" | "awk") || !self.is_brief() {
+            return;
+        }
+        let telling = |word: &Word| is_telling_pattern(&word.text);
+        let records = |other: CommandId| {
+            let other = &self.script.commands[other];
+            let shows = |word: &Word| word.text.contains('e') && word.text.len() > 2;
+            match other.name() {
+                Some("history" | "fc") => true,
+                Some("ps") => other
+                    .args()
+                    .first()
+                    .is_some_and(|word| shows(word) && word.text.ends_with(['e', 'w'])),
+                _ => false,
+            }
+        };
+        if command.args().iter().any(telling) && self.script.upstream(id).into_iter().any(records) {
+            let reason = "searches what people typed or run for secrets";
             self.add(Rule::SystemSurvey, command.span, reason);
         }
     }

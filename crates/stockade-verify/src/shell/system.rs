@@ -38,12 +38,38 @@ impl Judge<'_> {
             {
                 self.warn(Rule::ContainerEscape, span, "mounts a disk");
             }
+            "chroot" => self.enters_disk(id, command),
+            "useradd" | "adduser" | "usermod" if value_of(args, 'u', &["uid"]) == Some("0") => {
+                let reason = "makes an account that is root under another name";
+                self.findings.firm(Rule::AccountChange, span, reason);
+            }
             "pip" | "pip3" | "npm" | "yarn" | "pnpm" | "gem" | "go" | "cargo" | "uv" | "npx"
             | "pipx" | "uvx" | "bunx" | "bun" | "deno" | "conda" | "brew" | "dpkg" | "rpm"
             | "apt" | "apt-get" | "dnf" | "yum" | "apk" | "helm" | "kubectl" => {
                 self.install(name, command);
             }
             _ => {}
+        }
+    }
+
+    /// `mount /dev/sda1 /mnt && chroot /mnt`: the system that is on a disk.
+    fn enters_disk(&mut self, id: CommandId, command: &Command) {
+        let Some(root) = operands(command.args()).next() else {
+            return;
+        };
+        let mounted = |other: &Command| {
+            let named = |text: &str| text.trim_end_matches('/') == root.text.trim_end_matches('/');
+            other.name() == Some("mount")
+                && other.args().iter().any(|word| named(&word.text))
+                && other
+                    .args()
+                    .iter()
+                    .any(|word| Place::new(&word.text).is(Kind::Disk))
+        };
+        let before = self.script.commands[..id].iter();
+        if self.is_brief() && before.rev().take(64).any(mounted) {
+            let reason = "mounts a disk and enters the system on it";
+            self.add(Rule::ContainerEscape, command.span, reason);
         }
     }
 
@@ -168,7 +194,14 @@ impl Judge<'_> {
         let args = command.args();
         let old = value_of(args, 't', &[]).is_some_and(|time| !time.starts_with("202"));
         let like = value_of(args, 'r', &["reference"]).map(Place::new);
-        if old || like.is_some_and(|place| place.is(Kind::Base)) {
+        let dated = has(args, "td", &["date"]);
+        let system = |word: &Word| {
+            let place = self.place(&word.text);
+            let inside = ["/usr/", "/bin/", "/sbin/", "/lib/", "/etc/", "/boot/"];
+            inside.iter().any(|start| place.path.starts_with(start))
+        };
+        let system = dated && operands(args).any(system) && self.is_brief();
+        if old || system || like.is_some_and(|place| place.is(Kind::Base)) {
             self.add(Rule::TraceRemoval, command.span, "forges a file's times");
         }
     }
@@ -251,22 +284,6 @@ impl Judge<'_> {
 
     /// Variables that change what other programs load or run.
     pub(super) fn assignments(&mut self, command: &Command) {
-        // Libraries that people preload to debug or measure.
-        const KNOWN: &[&str] = &[
-            "libfaketime",
-            "libjemalloc",
-            "libtcmalloc",
-            "libasan",
-            "libmimalloc",
-            "libfakeroot",
-            "libeatmydata",
-            "libgtk3-nocsd",
-            "libstdc++",
-            "libSegFault",
-            "libtsan",
-            "libubsan",
-            "libsandbox",
-        ];
         if matches!(command.name(), Some("sudo" | "doas" | "env")) {
             let given = command
                 .args()
@@ -283,7 +300,7 @@ impl Judge<'_> {
                 .find(|(name, value)| {
                     matches!(*name, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES")
                         && value.starts_with('/')
-                        && !KNOWN.iter().any(|known| value.contains(known))
+                        && !is_known(value)
                 });
             if let Some((_, library)) = loaded {
                 let reason = format!("loads {library} into other programs");
@@ -297,7 +314,7 @@ impl Judge<'_> {
                 "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" if !value.is_empty() => {
                     let reason = format!("loads {value} into other programs");
                     let unknown = assignment.value.literal().is_none();
-                    if unknown || KNOWN.iter().any(|name| value.contains(name)) {
+                    if unknown || is_known(value) {
                         self.warn(Rule::ProcessTamper, span, reason);
                     } else {
                         self.add(Rule::ProcessTamper, span, reason);
@@ -343,6 +360,31 @@ impl Judge<'_> {
             }
         }
     }
+}
+
+/// Libraries that people preload to debug or measure, where packages put them.
+fn is_known(library: &str) -> bool {
+    const KNOWN: &[&str] = &[
+        "libfaketime",
+        "libjemalloc",
+        "libtcmalloc",
+        "libasan",
+        "libmimalloc",
+        "libfakeroot",
+        "libeatmydata",
+        "libgtk3-nocsd",
+        "libstdc++",
+        "libSegFault",
+        "libtsan",
+        "libubsan",
+        "libsandbox",
+    ];
+    let placed = !library.contains('/')
+        || ["/usr/", "/lib", "/opt/", "/nix/", "$"]
+            .iter()
+            .any(|start| library.starts_with(start));
+    let file = library.rsplit('/').next().unwrap_or_default();
+    placed && KNOWN.iter().any(|known| file.starts_with(known))
 }
 
 /// `date -j`, `date -ujf%s`: BSD's option not to set the clock.

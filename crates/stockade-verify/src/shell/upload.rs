@@ -87,9 +87,7 @@ impl Judge<'_> {
             hosts::is_url(&word.text) || word.text.contains('.') && !file
         };
         let urls: Vec<&Word> = operands(args).filter(is_address).collect();
-        let local = urls
-            .iter()
-            .any(|word| hosts::host_of(&word.text).is_some_and(hosts::is_local));
+        let local = hosts::only_local(urls.iter().map(|word| word.text.as_str()));
         if matches!(name, "ftp" | "tftp") {
             self.commanded_upload(name, command);
         }
@@ -273,7 +271,7 @@ impl Judge<'_> {
 
 /// Variables of well-known services, with a part of the names of the hosts they are for.
 const OWNERS: &[(&str, &[&str])] = &[
-    ("AWS_", &["amazonaws", "aws."]),
+    ("AWS_", &["amazonaws", "amazon.", "aws."]),
     ("GITHUB_TOKEN", &["github"]),
     ("GH_TOKEN", &["github"]),
     ("GITLAB_TOKEN", &["gitlab"]),
@@ -329,8 +327,7 @@ fn misplaced_secret(args: &[Word]) -> Option<&str> {
             let known = OWNERS.iter().find(|(owned, _)| name.starts_with(owned));
             known.is_some_and(|(owned, hosts)| {
                 let secret = !owned.ends_with('_') || is_secret_name(name);
-                let meant = |word: &Word| hosts.iter().any(|host| word.text.contains(host));
-                secret && !args.iter().any(meant)
+                secret && !args.iter().any(|word| is_meant(&word.text, hosts))
             })
         };
         if let Some(name) = word.variables().find(owner) {
@@ -338,6 +335,25 @@ fn misplaced_secret(args: &[Word]) -> Option<&str> {
         }
     }
     None
+}
+
+/// Whether an address is one of a service's own: by the name that was registered, not by what
+/// anyone may put before or after it.
+fn is_meant(text: &str, owners: &[&str]) -> bool {
+    if text.starts_with('$') {
+        return owners.iter().any(|owner| text.starts_with(owner));
+    }
+    let text = text.trim_start_matches("url=");
+    if !hosts::is_url(text) && text.contains([' ', '=', '@']) {
+        return false;
+    }
+    let Some(host) = hosts::host_of(text).filter(|host| host.contains('.')) else {
+        return false;
+    };
+    let mut labels = host.rsplit('.');
+    let (top, name) = (labels.next(), labels.next());
+    let registered = format!("{}.{}", name.unwrap_or_default(), top.unwrap_or_default());
+    owners.iter().any(|owner| registered.contains(owner))
 }
 
 /// Several variables that say who runs this and where, in one request.

