@@ -14,9 +14,10 @@ use std::rc::Rc;
 
 use super::api::Dialect;
 use super::attack;
+use super::cloud::is_cloud;
 use super::hash::{Map, Set};
 use super::ir::{Expr, Function, Program, Stmt, Target, Text};
-use super::judge::{Judge, Pace, is_cloud};
+use super::judge::{Judge, Pace};
 use super::loops;
 use super::names;
 use super::spelled;

@@ -133,10 +133,10 @@ fn is_idle(statement: &Stmt) -> bool {
         Stmt::Expr(expr) => match &expr.kind {
             ExprKind::Bool(_) | ExprKind::Int(_) => true,
             ExprKind::Name(name) => &**name == "True",
-            ExprKind::Call(_) => matches!(
-                called(expr),
-                Some((_, "flush" | "fsync" | "sync" | "Sync" | "fdatasync"))
-            ),
+            ExprKind::Call(_) => {
+                let flushes = ["flush", "fsync", "sync", "Sync", "fdatasync"];
+                is_room(expr) || called(expr).is_some_and(|(_, name)| flushes.contains(&name))
+            }
             _ => false,
         },
         // A count.

@@ -224,6 +224,7 @@ impl Judge<'_> {
     /// What a method's name and its arguments tell, whatever it belongs to.
     pub(super) fn any_method(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
         self.sql(base, name, args, span);
+        self.serves(name, args, span);
         self.privileges(args, span);
         self.hands_file(name, args, span);
         self.system_function(name, span);

@@ -22,6 +22,9 @@ impl Eval<'_, '_> {
             Target::Attr(base, attr) => {
                 let base_value = self.expr(base);
                 self.judge.replaces(&base_value, attr, base.span);
+                self.judge
+                    .exposes(&base_value, Some(attr), &value, base.span);
+                self.intercepts(&base_value, attr, &value);
                 if is_prototype(base) {
                     self.judge.pollutes(base.span);
                 }
