@@ -129,9 +129,10 @@ fn begins_known(name: &str) -> bool {
         })
 }
 
-/// `StopLoggingCommand` as `stop_logging`.
+/// `StopLoggingCommand`, `StopLoggingInput` as `stop_logging`.
 fn in_words(name: &str) -> String {
     let name = name.strip_suffix("Command").unwrap_or(name);
+    let name = name.strip_suffix("Input").unwrap_or(name);
     let mut words = String::with_capacity(name.len() + 4);
     let mut upper = true;
     for c in name.chars() {

@@ -218,6 +218,7 @@ impl<'j, 'a> Eval<'j, 'a> {
                 self.each(target, &iter, |this| this.statements(body, functions));
             }
             Stmt::Block(body) => self.statements(body, functions),
+            Stmt::Break => {}
             Stmt::Forever(body) => {
                 if let Some(excess) = loops::excess(body) {
                     self.judge.exceeds(excess, statement_span(body));

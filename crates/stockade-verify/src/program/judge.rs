@@ -149,14 +149,9 @@ impl<'a> Judge<'a> {
             }
             return;
         };
-        // `sh.rm("-rf", "/")`: every member is a program.
-        if matches!(library, "sh" | "plumbum.local" | "plumbum.cmd")
-            && self.dialect == Dialect::Python
-        {
-            let mut words = vec![Value::text(name)];
-            words.extend(args.positional.iter().cloned());
-            self.argv(path, Some(&Value::list(words)), args, span);
-        }
+        self.wrapped(library, name, args, span);
+        self.feeds_process(library, name, args, span);
+        self.pipes(callee, name, args, span);
         self.any_method(callee, name, args, span);
         if library.ends_with(')') && is_sending(name) {
             self.sends(path, args, span);

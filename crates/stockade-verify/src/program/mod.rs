@@ -10,6 +10,7 @@ mod cloud;
 mod connect;
 mod escapes;
 mod eval;
+mod fed;
 mod fold;
 mod fold_go;
 mod fold_javascript;
@@ -39,6 +40,7 @@ mod system;
 mod tree;
 mod truncated;
 mod value;
+mod wrapped;
 
 use crate::analysis::{Analysis, Nested};
 use crate::findings::Findings;

@@ -23,6 +23,7 @@ impl Judge<'_> {
         match value.as_text() {
             Some(text) if !text.trim_matches(UNKNOWN).is_empty() => {
                 self.note_shell(text, span);
+                self.note_interpreter(text, &Args::default(), span);
                 if taint.has(Taint::DECODED) {
                     self.findings.add(
                         Rule::CodeHidden,
@@ -129,6 +130,7 @@ impl Judge<'_> {
         self.note_shell(&line, span);
         let texts: Vec<&str> = words.iter().take(4).map_while(Value::as_text).collect();
         self.runs_downloaded_of(&texts, span);
+        self.note_interpreter(&line, args, span);
         self.gives_away(path, &words, args, span);
         let hidden = words.iter().any(|word| word.taint.has(Taint::DECODED));
         if hidden {

@@ -25,6 +25,9 @@ impl Eval<'_, '_> {
                 self.judge
                     .exposes(&base_value, Some(attr), &value, base.span);
                 self.intercepts(&base_value, attr, &value);
+                if matches!(&**attr, "Stdin" | "stdin") {
+                    self.judge.feeds(value.deep_taint(), base.span);
+                }
                 if is_prototype(base) {
                     self.judge.pollutes(base.span);
                 }
