@@ -7,6 +7,7 @@ use super::classes;
 use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED, RECURSION};
 use super::hash::Map;
 use super::ir::{Call, Expr, ExprKind, Function};
+use super::loops::Excess;
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -99,6 +100,9 @@ impl Eval<'_, '_> {
                 return self.construct(&own, args, span);
             }
             Kind::Api(path) => {
+                if self.multiplies(path, functions) {
+                    self.judge.exceeds(Excess::Multiplies, span);
+                }
                 if let Some(value) = super::fold::applied(self, callee, path, args, span) {
                     return value;
                 }
@@ -127,17 +131,9 @@ impl Eval<'_, '_> {
             }
         };
         self.callbacks(callee, args, span);
-        let keys = args.positional.first().and_then(Value::exact);
-        let keys = matches!(keys, Some("keydown" | "keypress" | "keyup"));
-        let event = args.positional.first().and_then(Value::exact);
-        let posted = self.dialect == Dialect::JavaScript && event == Some("message");
         let again = self.comes_back(callee, args, functions);
         let outer = self.hurries(again);
-        let typed = match (keys, posted) {
-            (true, _) => Taint::SECRET,
-            (_, true) => Taint::INPUT,
-            _ => Taint::NONE,
-        };
+        let typed = self.heard(callee, args);
         for function in functions {
             let given = result.taint | callee.deep_taint() | typed;
             let count = function.params.len();
@@ -160,6 +156,28 @@ impl Eval<'_, '_> {
         result
     }
 
+    /// What a listener is told: keys, what is typed anywhere on a page, what other pages post.
+    fn heard(&self, callee: &Value, args: &Args) -> Taint {
+        let everywhere = matches!(
+            callee.as_api(),
+            Some(
+                "document.addEventListener"
+                    | "window.addEventListener"
+                    | "addEventListener"
+                    | "document.body.addEventListener"
+                    | "document.documentElement.addEventListener"
+            )
+        );
+        match args.positional.first().and_then(Value::exact) {
+            Some("keydown" | "keypress" | "keyup") => Taint::SECRET,
+            Some("submit" | "change" | "input" | "paste" | "blur" | "focusout") if everywhere => {
+                Taint::SECRET
+            }
+            Some("message") if self.dialect == Dialect::JavaScript => Taint::INPUT,
+            _ => Taint::NONE,
+        }
+    }
+
     /// Whether what is handed on is called again and again at once: by a timer, or because it hands
     /// itself on.
     fn comes_back(&self, callee: &Value, args: &Args, functions: &[Rc<Function>]) -> bool {
@@ -173,6 +191,46 @@ impl Eval<'_, '_> {
             }
             _ => false,
         }
+    }
+
+    /// A library's function replaced by one that calls it: whatever others give the library, this
+    /// one gets.
+    pub(super) fn intercepts(&mut self, base: &Value, attr: &str, value: &Value) {
+        let (Kind::Api(path), Kind::Function(function)) = (&base.kind, &value.kind) else {
+            return;
+        };
+        if self.dialect == Dialect::Go || classes::own(path).is_some() {
+            return;
+        }
+        let replaced = format!("{path}.{attr}");
+        let talks = self.dialect.entry(&replaced).is_some_and(|entry| {
+            let network = [
+                "fetch",
+                "send",
+                "fetch-or-send",
+                "request",
+                "exchange",
+                "connect",
+            ];
+            network.contains(&entry.action) || matches!(entry.action, "transmit" | "mail")
+        });
+        let kept = |value: &Value| value.as_api() == Some(&*replaced);
+        let wraps = self.scopes.iter().any(|scope| scope.values().any(kept));
+        if wraps && !talks {
+            let args = Args::of(vec![Value::unknown(Taint::SECRET); function.params.len()]);
+            self.enter(&Rc::clone(function), &args);
+        }
+    }
+
+    /// Whether a function starts itself as a thread or process, again and again.
+    fn multiplies(&self, path: &str, functions: &[Rc<Function>]) -> bool {
+        let active = |function: &Rc<Function>| self.active.contains(&Rc::as_ptr(function));
+        self.endless > 0
+            && functions.iter().any(active)
+            && self
+                .dialect
+                .entry(path)
+                .is_some_and(|entry| entry.action == "thread")
     }
 
     /// Library functions handed on to be called: `Thread(target=f, args=…)`, `submit(f, …)`.

@@ -14,9 +14,10 @@ use std::rc::Rc;
 
 use super::api::Dialect;
 use super::attack;
+use super::cloud::is_cloud;
 use super::hash::{Map, Set};
 use super::ir::{Expr, Function, Program, Stmt, Target, Text};
-use super::judge::{Judge, Pace, is_cloud};
+use super::judge::{Judge, Pace};
 use super::loops;
 use super::names;
 use super::spelled;
@@ -217,6 +218,7 @@ impl<'j, 'a> Eval<'j, 'a> {
                 self.each(target, &iter, |this| this.statements(body, functions));
             }
             Stmt::Block(body) => self.statements(body, functions),
+            Stmt::Break => {}
             Stmt::Forever(body) => {
                 if let Some(excess) = loops::excess(body) {
                     self.judge.exceeds(excess, statement_span(body));

@@ -47,6 +47,12 @@ const TOPS: &[&str] = &[
     "__str__",
 ];
 
+/// `x.__globals__`, `frame.f_globals`: the globals of a function or a frame.
+pub(crate) fn is_globals(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Attr(_, name)
+        if matches!(&**name, "__globals__" | "f_globals" | "f_locals" | "func_globals"))
+}
+
 /// Whether `base.attr` is a climb that ordinary code does not make.
 pub(crate) fn climbs(base: &Expr, attr: &str) -> bool {
     if !TOPS.contains(&attr) {

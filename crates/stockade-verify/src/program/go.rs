@@ -70,9 +70,30 @@ impl<'t> Lower<'t> for Lowering<'t> {
                 out.push(Stmt::Return(value));
             }
             "for_statement" => self.for_loop(node, out),
+            "break_statement" => out.push(Stmt::Break),
+            "expression_statement" => {
+                for child in children(node) {
+                    let expr = self.expr(child);
+                    out.push(Stmt::Expr(expr));
+                }
+            }
+            "inc_statement" | "dec_statement" => {
+                for child in children(node) {
+                    let target = self.target(child);
+                    let one = Expr::new(span(node), ExprKind::Int(1));
+                    out.push(Stmt::Assign {
+                        target,
+                        value: one,
+                        op: Some(if node.kind() == "inc_statement" {
+                            Op::Add
+                        } else {
+                            Op::Sub
+                        }),
+                    });
+                }
+            }
             "package_clause"
             | "type_declaration"
-            | "break_statement"
             | "continue_statement"
             | "empty_statement"
             | "fallthrough_statement"
@@ -397,6 +418,8 @@ impl Lowering<'_> {
             match child.kind() {
                 "range_clause" => clause = Some(child),
                 "block" => {}
+                // `for i := 0; ; i++`
+                "for_clause" if field(child, "condition").is_none() => self.statement(child, out),
                 _ => {
                     bare = false;
                     counted = counted.or_else(|| self.counter(child));

@@ -129,6 +129,8 @@ pub(crate) enum Stmt {
     Block(Vec<Stmt>),
     /// A loop without an end of its own: `while True`.
     Forever(Vec<Stmt>),
+    /// The end of a loop, or an error that ends more.
+    Break,
 }
 
 #[derive(Debug)]

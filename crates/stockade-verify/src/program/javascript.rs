@@ -138,14 +138,17 @@ impl<'t> Lower<'t> for Lowering<'t> {
             | "labeled_statement"
             | "statement_block"
             | "with_statement"
-            | "throw_statement"
             | "ERROR"
             | "internal_module"
             | "module"
             | "ambient_declaration"
             | "class_static_block" => self.nested(node, out),
+            "break_statement" => out.push(Stmt::Break),
+            "throw_statement" => {
+                self.nested(node, out);
+                out.push(Stmt::Break);
+            }
             "empty_statement"
-            | "break_statement"
             | "continue_statement"
             | "debugger_statement"
             | "interface_declaration"

@@ -149,24 +149,14 @@ impl<'a> Judge<'a> {
             }
             return;
         };
-        // `sh.rm("-rf", "/")`: every member is a program.
-        if matches!(library, "sh" | "plumbum.local" | "plumbum.cmd")
-            && self.dialect == Dialect::Python
-        {
-            let mut words = vec![Value::text(name)];
-            words.extend(args.positional.iter().cloned());
-            self.argv(path, Some(&Value::list(words)), args, span);
-        }
+        self.wrapped(library, name, args, span);
+        self.feeds_process(library, name, args, span);
+        self.pipes(callee, name, args, span);
         self.any_method(callee, name, args, span);
         if library.ends_with(')') && is_sending(name) {
             self.sends(path, args, span);
         }
-        if is_cloud(library) && destroys(name) {
-            let reason = format!("`{name}` deletes what a service holds");
-            let certain = self.brief || self.function_depth == 0;
-            self.findings
-                .weigh(certain, Rule::DestroyData, span, reason);
-        }
+        self.empties_service(library, name, span);
     }
 
     /// A call of something that is not known at all.
@@ -183,7 +173,8 @@ impl<'a> Judge<'a> {
     }
 
     pub(crate) fn attribute(&mut self, base: &Expr, attr: &str, span: Span) {
-        if self.dialect == Dialect::Python && attr.starts_with('_') && gadget::climbs(base, attr) {
+        let rung = attr.starts_with('_') || attr == "f_builtins";
+        if self.dialect == Dialect::Python && rung && gadget::climbs(base, attr) {
             self.findings.add(
                 Rule::SandboxGadget,
                 span,
@@ -192,7 +183,12 @@ impl<'a> Judge<'a> {
         }
     }
 
-    pub(crate) fn indexed(&mut self, base: &Expr, span: Span) {
+    pub(crate) fn indexed(&mut self, base: &Expr, index: &Value, span: Span) {
+        if index.exact() == Some("__builtins__") && gadget::is_globals(base) {
+            let reason = "takes the built-in functions out of someone else's globals";
+            self.findings
+                .weigh(self.brief, Rule::SandboxGadget, span, reason);
+        }
         if self.dialect == Dialect::Python && gadget::picks_class(base) {
             self.findings.add(
                 Rule::SandboxGadget,
@@ -230,8 +226,28 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// `global[name] = require`: what reaches everything, under a name of its own.
+    pub(crate) fn exposes(&mut self, base: &Value, name: Option<&str>, value: &Value, span: Span) {
+        let global = matches!(
+            base.as_api(),
+            Some("global" | "globalThis" | "window" | "root")
+        );
+        let reached = value.as_api().unwrap_or_default();
+        let all = matches!(
+            reached,
+            "require" | "module" | "eval" | "Function" | "process"
+        );
+        if global && all && name != Some(reached) && self.dialect == Dialect::JavaScript {
+            let reason = format!("makes `{reached}` reachable by another name");
+            let certain = self.brief || name.is_none();
+            self.findings
+                .weigh(certain, Rule::ObfuscatedName, span, reason);
+        }
+    }
+
     /// `os.environ["LD_PRELOAD"] = …`
     pub(crate) fn item_set(&mut self, base: &Value, index: &Value, value: &Value, span: Span) {
+        self.exposes(base, index.exact(), value, span);
         if self.dialect == Dialect::JavaScript && index.exact() == Some("__proto__") {
             self.pollutes(span);
         }
@@ -303,46 +319,6 @@ impl<'a> Judge<'a> {
             }
         }
     }
-}
-
-/// Whether a library is one for what a provider holds.
-pub(super) fn is_cloud(library: &str) -> bool {
-    [
-        "boto3.",
-        "boto.",
-        "google.cloud.",
-        "azure.",
-        "kubernetes.client.",
-        "kubernetes_asyncio.",
-        "@kubernetes/client-node.",
-        "k8s.io/client-go/",
-        "digitalocean.",
-        "hcloud.",
-        "openstack.",
-        "linode_api4.",
-        "aws-sdk.",
-        "@aws-sdk/",
-        "@google-cloud/",
-        "@azure/",
-        "github.com/aws/",
-        "cloud.google.com/",
-    ]
-    .iter()
-    .any(|known| library.starts_with(known))
-}
-
-/// `delete_bucket`, `deleteBucket`, `DeleteBucket` and their kin.
-fn destroys(name: &str) -> bool {
-    ["delete", "terminate", "purge", "destroy"]
-        .iter()
-        .any(|verb| {
-            let (Some(head), Some(rest)) = (name.get(..verb.len()), name.get(verb.len()..)) else {
-                return false;
-            };
-            // The next word begins here: `deleted` is none.
-            let ends = rest.is_empty() || rest.starts_with(|c: char| c == '_' || c.is_uppercase());
-            head.eq_ignore_ascii_case(verb) && ends
-        })
 }
 
 /// A Go file of a package that others import: named so, and described for them.

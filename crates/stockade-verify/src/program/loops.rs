@@ -127,18 +127,10 @@ pub(super) fn excess(body: &[Stmt]) -> Option<Excess> {
         .find(|what| all && found(*what))
 }
 
-/// Counts, names given, room made and filled with constants: nothing that waits or ends.
+/// Counts, conditions, names given, room made and filled: nothing that waits or ends.
 fn is_idle(statement: &Stmt) -> bool {
     match statement {
-        Stmt::Expr(expr) => match &expr.kind {
-            ExprKind::Bool(_) | ExprKind::Int(_) => true,
-            ExprKind::Name(name) => &**name == "True",
-            ExprKind::Call(_) => matches!(
-                called(expr),
-                Some((_, "flush" | "fsync" | "sync" | "Sync" | "fdatasync"))
-            ),
-            _ => false,
-        },
+        Stmt::Expr(expr) => is_idle_expr(expr),
         // A count.
         Stmt::Assign {
             value, op: Some(_), ..
@@ -146,15 +138,49 @@ fn is_idle(statement: &Stmt) -> bool {
         Stmt::Assign {
             value, op: None, ..
         } => {
-            let opens = matches!(
-                called(value),
-                Some((_, "open" | "Create" | "createWriteStream" | "Command"))
-            );
+            let made = [
+                "open",
+                "Create",
+                "createWriteStream",
+                "Command",
+                "Sprintf",
+                "Sprint",
+            ];
+            let made = called(value).is_some_and(|(_, name)| made.contains(&name));
             let named = matches!(value.kind, ExprKind::Attr(..) | ExprKind::Name(_));
-            opens || named || is_maker(value) || is_room(value)
+            made || named || is_maker(value) || is_room(value)
         }
-        Stmt::For { iter, body, .. } => is_plain(iter) && body.iter().all(is_idle),
-        Stmt::Block(body) => body.iter().all(is_idle),
+        _ => false,
+    }
+}
+
+/// A condition, or a call that only makes or ends something.
+fn is_idle_expr(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Bool(_) | ExprKind::Int(_) | ExprKind::Text(_) | ExprKind::Name(_) => true,
+        // `nil`, `None`
+        ExprKind::Many(parts) => parts.is_empty(),
+        ExprKind::Attr(base, _) | ExprKind::Negate(base) => is_idle_expr(base),
+        ExprKind::Binary(_, left, right) => is_idle_expr(left) && is_idle_expr(right),
+        ExprKind::Call(_) => {
+            let ends = [
+                "flush",
+                "fsync",
+                "sync",
+                "Sync",
+                "fdatasync",
+                "close",
+                "Close",
+                "closeSync",
+                "seek",
+                "Seek",
+            ];
+            // `rand.Read(buffer)`
+            let random = matches!(called(expr), Some((base, "Read" | "read"))
+                if matches!(&base.kind, ExprKind::Name(name) if &**name == "rand"));
+            let ends = called(expr).is_some_and(|(_, name)| ends.contains(&name));
+            random || ends || is_room(expr)
+        }
         _ => false,
     }
 }
@@ -238,16 +264,35 @@ fn shows(expr: &Expr) -> bool {
     prints && call.args.iter().all(|arg| is_plain(&arg.value))
 }
 
-/// Statements without the blocks around them.
+/// Statements without the blocks and inner loops around them.
 fn flat(body: &[Stmt]) -> Vec<&Stmt> {
     let mut out = Vec::new();
-    for statement in body.iter().take(16) {
+    for statement in body {
+        // A loop that does so much does more than one thing.
+        if out.len() > 64 {
+            out.push(&Stmt::Break);
+            break;
+        }
         match statement {
             Stmt::Block(inner) => out.extend(flat(inner)),
+            Stmt::For { iter, body, .. } if is_range(iter) => out.extend(flat(body)),
             other => out.push(other),
         }
     }
     out
+}
+
+/// Numbers, or the elements of what has a name.
+fn is_range(iter: &Expr) -> bool {
+    let counts = ["range", "xrange", "len", "enumerate"];
+    let counts = |name: &str| counts.contains(&name);
+    match &iter.kind {
+        ExprKind::Call(call) => {
+            called(iter).is_some_and(|(_, name)| counts(name))
+                && call.args.iter().all(|arg| is_range(&arg.value))
+        }
+        _ => is_plain(iter),
+    }
 }
 
 /// `list.append(…)`, `list.push(…)` of something made on the spot.
@@ -266,7 +311,10 @@ fn is_growth(expr: &Expr) -> bool {
         return call.args.last().is_some_and(|arg| is_room(&arg.value))
             || call.args.get(1).is_some_and(|arg| is_room(&arg.value));
     }
-    let keeps = matches!(&**name, "append" | "extend" | "push" | "write");
+    let keeps = matches!(
+        &**name,
+        "append" | "extend" | "push" | "write" | "Write" | "WriteString"
+    );
     keeps && !call.args.is_empty() && call.args.iter().all(|arg| is_plain(&arg.value))
 }
 

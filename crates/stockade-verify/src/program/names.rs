@@ -22,7 +22,11 @@ pub(crate) fn defined(body: &[Stmt], names: &mut Set<Text>) {
                 defined(body, names);
             }
             Stmt::Block(body) | Stmt::Forever(body) => defined(body, names),
-            Stmt::Expr(_) | Stmt::Import { .. } | Stmt::ImportAll { .. } | Stmt::Return(_) => {}
+            Stmt::Break
+            | Stmt::Expr(_)
+            | Stmt::Import { .. }
+            | Stmt::ImportAll { .. }
+            | Stmt::Return(_) => {}
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::api::{Dialect, Entry};
 use super::attack::guesses;
+use super::fed::is_input_value;
 use super::ir::Text;
 use super::judge::Judge;
 use super::places::{is_foreign, is_loose};
@@ -224,6 +225,8 @@ impl Judge<'_> {
     /// What a method's name and its arguments tell, whatever it belongs to.
     pub(super) fn any_method(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
         self.sql(base, name, args, span);
+        self.serves(name, args, span);
+        self.forces_push(name, args, span);
         self.privileges(args, span);
         self.hands_file(name, args, span);
         self.system_function(name, span);
@@ -278,7 +281,10 @@ impl Judge<'_> {
     }
 
     /// `response.pipe(file)`
-    fn pipes(&mut self, base: &Value, name: &str, args: &Args) {
+    pub(super) fn pipes(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
+        if name == "pipe" && args.first().is_some_and(is_input_value) {
+            self.feeds(base.deep_taint(), span);
+        }
         if name == "pipe"
             && base.deep_taint().has(Taint::DOWNLOADED | Taint::SOCKET)
             && let Some(Kind::Handle(file)) = args.first().map(|value| &value.kind)
@@ -296,7 +302,8 @@ impl Judge<'_> {
         indirect: bool,
     ) {
         self.any_method(base, name, args, span);
-        self.pipes(base, name, args);
+        self.pipes(base, name, args, span);
+        self.wrapped_git(base, name, args, span);
         if matches!(name, "write" | "Write") && base.taint.has(Taint::WALKED) {
             self.encrypts(&UNKNOWN.to_string(), base.taint, args.taint(), span);
         }

@@ -128,9 +128,14 @@ impl<'t> Lower<'t> for Lowering<'t> {
             | "global_statement"
             | "nonlocal_statement"
             | "pass_statement"
-            | "break_statement"
             | "continue_statement"
             | "future_import_statement" => {}
+            "break_statement" => out.push(Stmt::Break),
+            "raise_statement" => {
+                let raised = self.expr(node);
+                out.push(Stmt::Expr(raised));
+                out.push(Stmt::Break);
+            }
             "while_statement" => {
                 let condition =
                     field(node, "condition").map_or("", |condition| self.source.of(condition));

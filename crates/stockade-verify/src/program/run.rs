@@ -18,11 +18,12 @@ impl Judge<'_> {
         };
         let taint = value.deep_taint();
         if value.as_list().is_some() {
-            return self.words(path, value, span);
+            return self.words(path, value, &Args::default(), span);
         }
         match value.as_text() {
             Some(text) if !text.trim_matches(UNKNOWN).is_empty() => {
                 self.note_shell(text, span);
+                self.note_interpreter(text, &Args::default(), span);
                 if taint.has(Taint::DECODED) {
                     self.findings.add(
                         Rule::CodeHidden,
@@ -31,6 +32,7 @@ impl Judge<'_> {
                     );
                 }
                 let found = self.command_text(text, span);
+                self.gives_away_in(path, text, taint, span);
                 let words: Vec<&str> = text
                     .split_whitespace()
                     .take(4)
@@ -104,16 +106,16 @@ impl Judge<'_> {
         if shell || option(args, "shell") == Some(true) {
             // Of a list, the shell takes the first word as its text; callers mean all of them.
             if value.as_list().is_some_and(|words| words.len() > 1) {
-                return self.words(path, value, span);
+                return self.words(path, value, args, span);
             }
             let first = value.as_list().and_then(<[Value]>::first);
             return self.shell(path, Some(first.unwrap_or(value)), span);
         }
-        self.words(path, value, span);
+        self.words(path, value, args, span);
     }
 
     /// A program and its arguments, without a shell.
-    fn words(&mut self, path: &str, value: &Value, span: Span) {
+    fn words(&mut self, path: &str, value: &Value, args: &Args, span: Span) {
         let taint = value.deep_taint();
         let words: Vec<Value> = match &value.kind {
             Kind::List(items) => items.as_ref().clone(),
@@ -128,6 +130,8 @@ impl Judge<'_> {
         self.note_shell(&line, span);
         let texts: Vec<&str> = words.iter().take(4).map_while(Value::as_text).collect();
         self.runs_downloaded_of(&texts, span);
+        self.note_interpreter(&line, args, span);
+        self.gives_away(path, &words, args, span);
         let hidden = words.iter().any(|word| word.taint.has(Taint::DECODED));
         if hidden {
             self.findings.add(
@@ -180,7 +184,9 @@ impl Judge<'_> {
         {
             return self.built_command(path, taint, span);
         }
-        let certain = self.brief && (shell || self.dialect == Dialect::Go && !self.library);
+        let tool = interpreter.is_some_and(|name| TOOLS.contains(&name));
+        let named = self.dialect == Dialect::Go && !self.library && !tool;
+        let certain = self.brief && (shell || named);
         let reason = format!("`{path}` starts another program");
         self.findings
             .weigh(certain, Rule::ExecProcess, span, reason);
@@ -405,51 +411,53 @@ fn quoted(word: &Value) -> String {
     format!("'{}'", inner.replace(UNKNOWN, &format!("'\"{UNKNOWN}\"'")))
 }
 
+/// Tools that build, test or publish a project.
+const TOOLS: &[&str] = &[
+    "black",
+    "bun",
+    "bundle",
+    "cargo",
+    "cd",
+    "cmake",
+    "composer",
+    "deno",
+    "dotnet",
+    "echo",
+    "eslint",
+    "flake8",
+    "git",
+    "go",
+    "gofmt",
+    "gradle",
+    "jest",
+    "make",
+    "mkdir",
+    "mkdocs",
+    "mvn",
+    "mypy",
+    "ninja",
+    "npm",
+    "npx",
+    "pnpm",
+    "poetry",
+    "prettier",
+    "protoc",
+    "pytest",
+    "ruff",
+    "rustc",
+    "sphinx-build",
+    "tox",
+    "tsc",
+    "twine",
+    "uv",
+    "vite",
+    "webpack",
+    "yarn",
+];
+
 /// Whether a command is for tools alone that build, test or publish a project. What they are told
 /// to do was judged already.
 fn builds(command: &str) -> bool {
-    const TOOLS: &[&str] = &[
-        "black",
-        "bun",
-        "bundle",
-        "cargo",
-        "cd",
-        "cmake",
-        "composer",
-        "deno",
-        "dotnet",
-        "echo",
-        "eslint",
-        "flake8",
-        "git",
-        "go",
-        "gofmt",
-        "gradle",
-        "jest",
-        "make",
-        "mkdir",
-        "mkdocs",
-        "mvn",
-        "mypy",
-        "ninja",
-        "npm",
-        "npx",
-        "pnpm",
-        "poetry",
-        "prettier",
-        "protoc",
-        "pytest",
-        "ruff",
-        "rustc",
-        "sphinx-build",
-        "tox",
-        "tsc",
-        "twine",
-        "uv",
-        "vite",
-        "webpack",
-        "yarn",
-    ];
     let parts = command.split(['&', '|', ';', '\n']).map(str::trim);
     let mut parts = parts.filter(|part| !part.is_empty()).peekable();
     parts.peek().is_some()

@@ -24,6 +24,10 @@ pub(super) struct Seen {
     /// Something was asked or sent over the network.
     pub(super) talks: Option<Span>,
     pub(super) watches: Option<Span>,
+    /// An interpreter was started that reads what to run.
+    pub(super) interpreter: Option<Span>,
+    /// Where the request goes that was opened last.
+    pub(super) opened: Option<String>,
     /// A hundred threads or more.
     pub(super) crowd: Option<Span>,
     /// The clipboard is read; it is written.

@@ -1,6 +1,6 @@
 //! Network access of programs: who is talked to, what is sent.
 
-use super::api::Entry;
+use super::api::{Dialect, Entry};
 use super::judge::{Judge, argument};
 use super::value::{Args, Kind, Taint, Value};
 use crate::hosts;
@@ -40,6 +40,9 @@ impl Judge<'_> {
             );
             return false;
         };
+        if self.is_own_page(&text) {
+            return true;
+        }
         let metadata = hosts::is_metadata(&text);
         if !metadata && hosts::host_of(&text).is_some_and(hosts::is_local) {
             return true;
@@ -84,6 +87,9 @@ impl Judge<'_> {
     ) -> Value {
         let arg = argument(args, entry).or_else(|| args.first());
         let local = self.url(path, arg, span);
+        if path == "XMLHttpRequest().open" {
+            self.seen.opened = arg.and_then(Value::as_text).map(str::to_owned);
+        }
         if !local {
             self.sends(path, args, span);
         }
@@ -93,8 +99,19 @@ impl Judge<'_> {
         result
     }
 
+    /// An address on the server that a page comes from: it has what is typed into the page anyway.
+    fn is_own_page(&self, address: &str) -> bool {
+        self.dialect == Dialect::JavaScript
+            && address.starts_with(['/', '.', '?'])
+            && !address.starts_with("//")
+    }
+
     /// Data given to something that sends it.
     pub(super) fn sends(&mut self, path: &str, args: &Args, span: Span) {
+        let opened = self.seen.opened.as_deref();
+        if path == "XMLHttpRequest().send" && opened.is_some_and(|to| self.is_own_page(to)) {
+            return;
+        }
         let archive = |value: &Value| match &value.kind {
             Kind::Handle(file) => self.archived.contains(file),
             _ => false,
@@ -254,7 +271,7 @@ fn carried_by(name: &str, value: &Value, depth: usize) -> Taint {
 }
 
 /// Headers that say who asks.
-fn is_login(header: &str) -> bool {
+pub(super) fn is_login(header: &str) -> bool {
     let header = header.to_ascii_lowercase();
     let words = [
         "auth",

@@ -200,8 +200,9 @@ impl Value {
 
     /// A method of a value.
     pub(crate) fn method(base: &Self, name: &Text) -> Self {
-        // Of a chain of unknown members only the last matters.
-        let kept = if base.is_unknown() {
+        // Of a chain of unknown members only the last matters, save a repository's own commands.
+        let repository = matches!(&base.kind, Kind::Method(inner) if &*inner.1 == "git");
+        let kept = if base.is_unknown() && !repository {
             Self::unknown(base.taint)
         } else {
             base.clone()

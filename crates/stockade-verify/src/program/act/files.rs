@@ -4,6 +4,7 @@ use super::Deed;
 use crate::files::{Deletion, Writing};
 use crate::paths::{Place, UNKNOWN};
 use crate::program::api::{Dialect, Entry};
+use crate::program::fed::is_input_value;
 use crate::program::judge::{Judge, argument};
 use crate::program::places::{is_foreign, is_own};
 use crate::program::run::option;
@@ -75,6 +76,9 @@ impl Judge<'_> {
                 result
             }
             "go-copy" => {
+                if arg.is_some_and(is_input_value) {
+                    self.feeds(args.taint(), span);
+                }
                 if let (Some(Kind::Handle(file)), Some(source)) =
                     (arg.map(|value| &value.kind), second)
                     && source.deep_taint().has(Taint::DOWNLOADED | Taint::SOCKET)
@@ -182,11 +186,20 @@ impl Judge<'_> {
 
     /// A file or a whole tree goes.
     fn removes(&mut self, deed: &Deed<'_>) {
+        let each = deed.arg.and_then(Value::as_list).unwrap_or_default();
+        if each.is_empty() {
+            return self.removes_one(deed, deed.arg);
+        }
+        for one in each.iter().take(64) {
+            self.removes_one(deed, Some(one));
+        }
+    }
+
+    fn removes_one(&mut self, deed: &Deed<'_>, arg: Option<&Value>) {
         let &Deed {
             path,
             entry,
             args,
-            arg,
             span,
             ..
         } = deed;

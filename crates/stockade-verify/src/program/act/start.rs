@@ -1,8 +1,9 @@
 //! Programs that are started, here and on other machines.
 
 use super::Deed;
+use crate::paths::Place;
 use crate::program::judge::Judge;
-use crate::program::places::is_loose;
+use crate::program::places::{is_foreign, is_loose};
 use crate::program::run::option;
 use crate::program::value::{Kind, Taint, Value};
 use crate::rule::Rule;
@@ -26,18 +27,7 @@ impl Judge<'_> {
                 self.shell(path, arg, span);
                 result.with(Taint::OUTPUT | told_by(given))
             }
-            "argv" => {
-                // `Deno.run({cmd: […]})`
-                let command = arg.and_then(|value| match &value.kind {
-                    Kind::Dict(pairs) => pairs.iter().find(|(key, _)| key.as_text() == Some("cmd")),
-                    _ => None,
-                });
-                let arg = command.map(|(_, words)| words).or(arg);
-                self.argv(path, arg, args, span);
-                let program = arg.and_then(Value::as_list).and_then(<[Value]>::first);
-                let program = program.or(arg).and_then(Value::as_text);
-                result.with(Taint::OUTPUT | told_by(program.unwrap_or_default()))
-            }
+            "argv" => self.starts_words(deed),
             "argv-rest" => {
                 let words = args.positional.get(entry.at..).unwrap_or_default();
                 let mut listed = words.to_vec();
@@ -52,7 +42,7 @@ impl Judge<'_> {
                         .add(Rule::ForkBomb, span, "starts itself without end");
                 }
                 self.argv(path, Some(&list), args, span);
-                result.with(Taint::OUTPUT)
+                result.with(Taint::OUTPUT | told_by(&line(words)))
             }
             "argv-pip" => {
                 let mut words = vec![Value::text("pip")];
@@ -86,12 +76,13 @@ impl Judge<'_> {
                         .iter()
                         .cloned(),
                 );
+                let told = told_by(&line(&words));
                 if option(args, "shell") == Some(true) && words.len() == 1 {
                     self.shell(path, arg, span);
                 } else {
                     self.argv(path, Some(&Value::list(words)), args, span);
                 }
-                result.with(Taint::OUTPUT)
+                result.with(Taint::OUTPUT | told)
             }
             "go-cmd" => {
                 let mut words: Vec<Value> = args.named("Path").cloned().into_iter().collect();
@@ -111,6 +102,31 @@ impl Judge<'_> {
             }
             _ => return None,
         })
+    }
+}
+
+impl Judge<'_> {
+    /// A program and its arguments in a list.
+    fn starts_words(&mut self, deed: &Deed<'_>) -> Value {
+        let &Deed {
+            path,
+            args,
+            arg,
+            span,
+            ..
+        } = deed;
+        // `Deno.run({cmd: […]})`
+        let command = arg.and_then(|value| match &value.kind {
+            Kind::Dict(pairs) => pairs.iter().find(|(key, _)| key.as_text() == Some("cmd")),
+            _ => None,
+        });
+        let arg = command.map(|(_, words)| words).or(arg);
+        self.argv(path, arg, args, span);
+        let told = match arg.and_then(Value::as_list) {
+            Some(words) => told_by(&line(words)),
+            None => told_by(arg.and_then(Value::as_text).unwrap_or_default()),
+        };
+        deed.result.clone().with(Taint::OUTPUT | told)
     }
 }
 
@@ -136,12 +152,29 @@ fn after_path(deed: &Deed<'_>) -> Vec<Value> {
     words
 }
 
-/// What the output of a command tells: the environment, who and where it runs.
+/// What the output of a command tells: the environment, who and where it runs, files of others.
 fn told_by(command: &str) -> Taint {
-    let program = command.split_whitespace().next().unwrap_or_default();
-    match program.rsplit('/').next().unwrap_or_default() {
+    let mut words = command
+        .split_whitespace()
+        .map(|word| word.trim_matches(['\'', '"']));
+    let program = words.next().unwrap_or_default();
+    let program = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    match program.trim_end_matches(".exe") {
         "env" | "printenv" => Taint::ENVIRONMENT,
-        "whoami" | "id" | "hostname" | "ifconfig" | "who" | "w" | "last" => Taint::IDENTITY,
+        "xclip" | "xsel" | "pbpaste" | "wl-paste" | "Get-Clipboard" => Taint::SECRET,
+        "whoami" | "id" | "hostname" | "ifconfig" | "ipconfig" | "who" | "w" | "last" | "ip"
+        | "arp" | "netstat" | "ss" | "ps" | "tasklist" | "systeminfo" | "lsof" | "history"
+        | "getent" | "dscl" | "lastlog" | "finger" => Taint::IDENTITY,
+        "cat" | "head" | "tail" | "strings" | "xxd" | "base64" | "tar" | "zip" | "type" => {
+            let foreign = words.any(|word| word.len() > 1 && is_foreign(&Place::new(word)));
+            if foreign { Taint::FOREIGN } else { Taint::NONE }
+        }
         _ => Taint::NONE,
     }
+}
+
+/// The first words of a command.
+fn line(words: &[Value]) -> String {
+    let words: Vec<_> = words.iter().take(16).map(Value::piece).collect();
+    words.join(" ")
 }

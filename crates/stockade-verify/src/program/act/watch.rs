@@ -76,7 +76,9 @@ impl Judge<'_> {
             "field" => {
                 let selector = given.to_ascii_lowercase();
                 let secret = ["password", "passwd", "card", "cvv", "cvc", "ssn", "iban"];
-                if secret.iter().any(|word| selector.contains(word)) {
+                let every = path.ends_with("All") || path.contains("TagName");
+                let every = every && selector.split(',').any(takes_all_typed);
+                if every || secret.iter().any(|word| selector.contains(word)) {
                     return Some(result.with(Taint::SECRET));
                 }
                 result
@@ -84,4 +86,11 @@ impl Judge<'_> {
             _ => return None,
         })
     }
+}
+
+/// `input`, `form[method=post]`: whatever is typed anywhere on a page.
+fn takes_all_typed(selector: &str) -> bool {
+    let selector = selector.trim();
+    let tag = selector.split('[').next().unwrap_or_default();
+    matches!(tag, "input" | "form" | "textarea" | "select")
 }

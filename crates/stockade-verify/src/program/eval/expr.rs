@@ -35,7 +35,7 @@ impl Eval<'_, '_> {
             ExprKind::Index(base, index) => {
                 let base_value = self.expr(base);
                 let index_value = self.expr(index);
-                self.judge.indexed(base, expr.span);
+                self.judge.indexed(base, &index_value, expr.span);
                 self.index(&base_value, &index_value, expr.span)
             }
             ExprKind::Slice(base, parts) => {

@@ -6,7 +6,7 @@ use crate::program::classes;
 use crate::program::fold;
 use crate::program::ir::Text;
 use crate::program::spelled;
-use crate::program::value::{Kind, Taint, Value};
+use crate::program::value::{Args, Kind, Taint, Value};
 use crate::result::Span;
 
 impl Eval<'_, '_> {
@@ -50,6 +50,17 @@ impl Eval<'_, '_> {
                 let mut value = Value::api("builtins");
                 value.indirect = true;
                 value
+            }
+            // `local["rm"]["-rf", x]`: a command, put together to be run.
+            (Kind::Api(path), _)
+                if path.starts_with("plumbum.local.") || path.starts_with("plumbum.cmd.") =>
+            {
+                let words = index
+                    .as_list()
+                    .map_or_else(|| vec![index.clone()], <[_]>::to_vec);
+                let path = path.clone();
+                self.judge.call(&path, base, &Args::of(words), span, false);
+                base.clone()
             }
             (Kind::Api(path), Some(key)) if &**path == "globals()" => {
                 let mut value = self.name(&key.into(), span);

@@ -22,6 +22,12 @@ impl Eval<'_, '_> {
             Target::Attr(base, attr) => {
                 let base_value = self.expr(base);
                 self.judge.replaces(&base_value, attr, base.span);
+                self.judge
+                    .exposes(&base_value, Some(attr), &value, base.span);
+                self.intercepts(&base_value, attr, &value);
+                if matches!(&**attr, "Stdin" | "stdin") {
+                    self.judge.feeds(value.deep_taint(), base.span);
+                }
                 if is_prototype(base) {
                     self.judge.pollutes(base.span);
                 }

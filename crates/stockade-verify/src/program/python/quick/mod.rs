@@ -425,7 +425,11 @@ impl<'t> Reader<'t> {
             return self.expression_statement(out);
         };
         match word {
-            Word::Pass | Word::Break | Word::Continue => self.advance()?,
+            Word::Break => {
+                self.advance()?;
+                out.push(Stmt::Break);
+            }
+            Word::Pass | Word::Continue => self.advance()?,
             Word::Global | Word::Nonlocal => {
                 self.advance()?;
                 self.name()?;
@@ -463,6 +467,9 @@ impl<'t> Reader<'t> {
                 }
                 let span = self.span(start);
                 out.push(Stmt::Expr(Expr::new(span, ExprKind::Many(parts))));
+                if word == Word::Raise {
+                    out.push(Stmt::Break);
+                }
             }
             Word::Yield => {
                 let value = self.yielded()?;
