@@ -35,16 +35,17 @@ struct Patterns<'a> {
 /// compare two of them takes longer than to hash one.
 #[derive(Debug, Default)]
 struct Named<'a> {
-    rules: Vec<(&'a [u8], &'a PathRule)>,
-    /// A hash, and one more than the place of a rule whose text has it, at the place that the
-    /// hash says or the next free one; twice as many as there are rules, or more.
-    places: Vec<(PathHash, usize)>,
+    rules: Vec<(PathHash, &'a [u8], &'a PathRule)>,
+    /// One more than the place of a rule, where its hash says or at the next free one; twice as
+    /// many as there are rules, or more.
+    places: Vec<u32>,
 }
 
 impl<'a> Index<'a> {
     /// Sorts the rules.
     pub fn new(rules: &'a RuleSet) -> Self {
         let mut subtrees = Named::default();
+        subtrees.rules.reserve(rules.iter().len());
         let mut patterns: Vec<Patterns<'_>> = Vec::new();
         for rule in rules {
             match &rule.pattern {
@@ -67,9 +68,9 @@ impl<'a> Index<'a> {
                 }
             }
         }
-        let longest = subtrees.rules.iter().map(|(path, _)| path.len()).max();
+        let longest = subtrees.rules.iter().map(|(_, path, _)| path.len()).max();
         let mut lengths = vec![false; longest.unwrap_or(0) + 1];
-        for (path, _) in &subtrees.rules {
+        for (_, path, _) in &subtrees.rules {
             lengths[path.len()] = true;
         }
         subtrees.arrange();
@@ -129,20 +130,19 @@ impl<'a> Index<'a> {
 
 impl<'a> Named<'a> {
     fn add(&mut self, text: &'a [u8], rule: &'a PathRule) {
-        self.rules.push((text, rule));
+        self.rules.push((PathHash::of(text), text, rule));
     }
 
     /// To be called when all are there.
     fn arrange(&mut self) {
         let size = (2 * self.rules.len()).next_power_of_two();
-        self.places = vec![(PathHash::default(), FREE); size];
-        for (at, (text, _)) in self.rules.iter().enumerate() {
-            let hash = PathHash::of(text);
+        self.places = vec![FREE; size];
+        for (number, (hash, ..)) in (FREE + 1..).zip(&self.rules) {
             let mut place = hash.place(size);
-            while self.places[place].1 != FREE {
+            while self.places[place] != FREE {
                 place = (place + 1) % size;
             }
-            self.places[place] = (hash, at + 1);
+            self.places[place] = number;
         }
     }
 
@@ -150,14 +150,14 @@ impl<'a> Named<'a> {
     fn at(&self, hash: PathHash, text: &[u8]) -> impl Iterator<Item = &'a PathRule> {
         let size = self.places.len();
         let places = (hash.place(size)..).map(move |place| self.places[place % size]);
-        let taken = places.take_while(|(_, at)| *at != FREE);
-        let alike = taken.filter(move |(other, _)| *other == hash);
-        let rules = alike.map(|(_, at)| self.rules[at - 1]);
-        rules.filter_map(move |(other, rule)| same(other, text).then_some(rule))
+        let taken = places.take_while(|number| *number != FREE);
+        let rules = taken.filter_map(|number| self.rules.get(number as usize - 1));
+        let alike = rules.filter(move |(other, ..)| *other == hash);
+        alike.filter_map(move |(_, other, rule)| same(other, text).then_some(*rule))
     }
 }
 
-const FREE: usize = 0;
+const FREE: u32 = 0;
 
 /// The root and every directory on the way to a normalised path, and the path itself, with their
 /// hashes.

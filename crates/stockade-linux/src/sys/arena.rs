@@ -21,7 +21,10 @@ const SIZE: usize = 4 << 20;
 const PREPARED: usize = 384 << 10;
 
 /// What is provided at once where more than that is used.
-const MORE: usize = 128 << 10;
+const MORE: usize = 64 << 10;
+
+/// Of every architecture that there is a filter for.
+const PAGE: usize = 4096;
 
 /// For `#[global_allocator]`.
 pub struct Arena {
@@ -110,7 +113,7 @@ impl Freed {
     }
 }
 
-#[repr(C, align(4096))]
+#[repr(C, align(4096))] // PAGE
 struct Block(UnsafeCell<[u8; SIZE]>);
 
 // SAFETY: the bytes are only reached through pointers that `alloc` gives out, each to one owner;
@@ -183,8 +186,10 @@ impl Arena {
             match self.move_end(used, end) {
                 Ok(_) => {
                     let prepared = self.prepared.load(Ordering::Relaxed);
-                    if end > prepared {
-                        self.provide(prepared, end.next_multiple_of(MORE));
+                    // A large piece is a stack or a buffer, little of which is ever touched.
+                    if end > prepared && layout.size() <= LARGE {
+                        let from = prepared.max(begin - begin % PAGE);
+                        self.provide(from, end.next_multiple_of(MORE));
                     }
                     // SAFETY: `begin` is at most SIZE, so the result is inside the block or one
                     // past its end.

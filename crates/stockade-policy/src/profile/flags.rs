@@ -114,6 +114,7 @@ impl Flags {
             ("--deny-read", Access::DenyRead, &self.deny_read),
             ("--deny-write", Access::DenyWrite, &self.deny_write),
         ] {
+            layer.rules.reserve(texts.len());
             for text in texts {
                 let rules = place.rules(text, access, origin(flag, text));
                 layer.rules.extend(rules.map_err(|e| bad(flag, text, &e))?);

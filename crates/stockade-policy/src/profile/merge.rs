@@ -117,7 +117,12 @@ impl Merged {
         replace(&mut self.base, layer.base);
         replace(&mut self.exclude_cwd, layer.exclude_cwd);
         self.sensitive = layer.sensitive.or(self.sensitive.take());
-        self.rules.extend(layer.rules);
+        if self.rules.is_empty() {
+            // As they are: there may be hundreds.
+            self.rules = layer.rules;
+        } else {
+            self.rules.extend(layer.rules);
+        }
         self.add_network(layer.network)?;
         self.devices.extend(layer.devices);
         self.environment.set.extend(layer.environment.set);
