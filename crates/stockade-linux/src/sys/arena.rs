@@ -31,7 +31,8 @@ pub struct Arena {
     block: Block,
     /// How much of the block has been given out.
     used: AtomicUsize,
-    /// Up to where the kernel was asked to provide pages; everything as long as nobody has.
+    /// Up to where the kernel was asked to provide pages. Nothing as long as it was not: with
+    /// anything but zeros in it the block would be part of the program's file.
     prepared: AtomicUsize,
     freed: Freed,
     /// Whether the program is about to end, so that nothing is worth freeing.
@@ -131,7 +132,7 @@ impl Arena {
         Self {
             block: Block(UnsafeCell::new([0; SIZE])),
             used: AtomicUsize::new(0),
-            prepared: AtomicUsize::new(SIZE),
+            prepared: AtomicUsize::new(0),
             freed: Freed {
                 is_taken: AtomicBool::new(false),
                 heads: UnsafeCell::new([ptr::null_mut(); SIZES]),
@@ -187,7 +188,7 @@ impl Arena {
                 Ok(_) => {
                     let prepared = self.prepared.load(Ordering::Relaxed);
                     // A large piece is a stack or a buffer, little of which is ever touched.
-                    if end > prepared && layout.size() <= LARGE {
+                    if prepared > 0 && end > prepared && layout.size() <= LARGE {
                         let from = prepared.max(begin - begin % PAGE);
                         self.provide(from, end.next_multiple_of(MORE));
                     }
