@@ -261,10 +261,14 @@ impl Reader<'_> {
             Part::Brace(brace) => builder.text(brace.encode_utf8(&mut [0; 4])),
             // Always a word of its own, which `single` takes.
             Part::Here(_) => {}
-            Part::Arithmetic(expression) => match parameter::arithmetic(expression) {
-                Some(number) => builder.text(&number.to_string()),
-                None => builder.hole("$(())", HoleKind::Arithmetic),
-            },
+            Part::Arithmetic(expression) => {
+                if let Some(number) = parameter::arithmetic(expression) {
+                    builder.text(&number.to_string());
+                } else {
+                    self.commands_within(expression, span, context);
+                    builder.hole("$(())", HoleKind::Arithmetic);
+                }
+            }
             Part::Substitution(nodes) => {
                 let start = self.script.commands.len();
                 let output = self.read_nodes(nodes, &context.inside(Place::Substitution));
@@ -320,6 +324,9 @@ impl Reader<'_> {
             );
             return;
         }
+        if let Some(index) = &parameter.index {
+            self.commands_within(index, span, context);
+        }
         let mut fields = self.lookup(parameter);
         if quoted && parameter.operation.is_none() {
             fields = fields.map(|fields| self.joined(parameter, fields));
@@ -357,6 +364,19 @@ impl Reader<'_> {
                 let placeholder = format!("${}", parameter.name);
                 builder.hole(&placeholder, HoleKind::Variable(parameter.name.clone()));
             }
+        }
+    }
+
+    /// Commands whose output an arithmetic expression uses: `$(( $(command) + 1 ))`.
+    fn commands_within(&mut self, expression: &str, span: Span, context: &Context) {
+        if expression.contains("$(") || expression.contains('`') {
+            let text = format!(": \"{}\"", expression.replace('"', " "));
+            let word = Word {
+                text,
+                span,
+                ..Word::default()
+            };
+            self.nested(&word, &context.inside(Place::Substitution));
         }
     }
 
@@ -398,8 +418,15 @@ impl Reader<'_> {
         match parameter.index.as_deref() {
             Some("@" | "*") => Some(value.fields.clone()),
             Some(index) => {
-                let at: usize = index.parse().ok()?;
-                Some(vec![value.fields.get(at)?.clone()])
+                if let Ok(at) = index.parse::<usize>() {
+                    return Some(vec![value.fields.get(at)?.clone()]);
+                }
+                // `declare -A m=([key]=value)`
+                let index = index.trim_matches(['"', '\'']);
+                let key = format!("[{index}]=");
+                let mut fields = value.fields.iter();
+                let found = fields.find(|word| word.text.starts_with(&key))?;
+                Some(vec![wrappers::rest(found, key.len())])
             }
             None => Some(value.fields.first().cloned().into_iter().collect()),
         }

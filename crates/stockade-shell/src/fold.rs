@@ -30,6 +30,9 @@ pub(crate) fn may_fold(name: &str) -> bool {
             | "cut"
             | "sed"
             | "tee"
+            | "realpath"
+            | "readlink"
+            | "dirname"
             | "type"
             | "which"
             | "command"
@@ -64,8 +67,19 @@ pub(crate) fn output(command: &Command) -> Option<Word> {
 }
 
 fn literal_output(command: &Command, name: &str) -> Option<String> {
-    let args: Option<Vec<&str>> = command.args().iter().map(Word::literal).collect();
-    let args = args?;
+    // Patterns are passed on as they are; whoever takes them takes what they stand for.
+    let known = |word: &'_ Word| match name {
+        "echo" | "printf" => word.constant().is_some(),
+        _ => word.literal().is_some(),
+    };
+    if !command.args().iter().all(known) {
+        return None;
+    }
+    let args: Vec<&str> = command
+        .args()
+        .iter()
+        .map(|word| word.text.as_str())
+        .collect();
     let input = match &command.stdin {
         Stdin::Text(text) => text.literal(),
         _ => None,
@@ -82,6 +96,19 @@ fn literal_output(command: &Command, name: &str) -> Option<String> {
         "base64" | "base32" | "xxd" | "openssl" => decode(name, &args, input?),
         "sed" => crate::sed::output(&args, input?),
         "cut" => cut(&args, input?),
+        "realpath" | "readlink" | "dirname" => {
+            let path = args.iter().rfind(|arg| !arg.starts_with('-'))?;
+            let resolves = name != "readlink" || args.len() > 1;
+            match path
+                .rsplit_once('/')
+                .filter(|_| path.starts_with('/') && resolves)?
+            {
+                (parent, _) if name == "dirname" => {
+                    Some(parent.to_owned() + if parent.is_empty() { "/" } else { "" })
+                }
+                _ => Some((*path).to_owned()),
+            }
+        }
         // Where a program is, is the program.
         "which" | "command" | "type" => match args.as_slice() {
             [program] if name == "which" => Some((*program).to_owned()),

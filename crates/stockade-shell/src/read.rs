@@ -328,9 +328,10 @@ impl<'a> Reader<'a> {
             .any(|redirect| redirect.op.writes());
         let folds = (context.wanted || writes) && name.is_some_and(fold::may_fold);
         let output = if folds { fold::output(&command) } else { None };
-        if writes || name == Some("tee") {
+        if writes || matches!(name, Some("tee" | "sed")) {
             self.note_files(&command, output.as_ref());
         }
+        self.note_descriptors(&command);
         let output = if command.words.is_empty() {
             self.printed(&command)
         } else {
@@ -430,7 +431,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads text that a shell is given.
-    fn nested(&mut self, word: &Word, context: &Context) -> Option<Word> {
+    pub(crate) fn nested(&mut self, word: &Word, context: &Context) -> Option<Word> {
         if word.text.trim().is_empty() {
             return Some(Word::default());
         }
@@ -588,6 +589,9 @@ impl<'a> Reader<'a> {
 
     /// Remembers constant text written to a file, in case it is run later.
     fn note_files(&mut self, command: &Command, output: Option<&Word>) {
+        if command.name() == Some("sed") {
+            self.edit_file(command);
+        }
         // Unknown parts stay in it as placeholders, which read as what they stand for.
         let mut text = output.map(|output| output.text.clone());
         let mut paths: Vec<&Word> = command
@@ -643,6 +647,38 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// `exec 3<<< text`: what a descriptor gives to whoever reads it.
+    fn note_descriptors(&mut self, command: &Command) {
+        for redirect in &command.redirects {
+            let here = matches!(
+                redirect.op,
+                RedirectOp::HereString | RedirectOp::HereDocument
+            );
+            if let (true, Some(fd)) = (here, redirect.fd) {
+                let path = format!("/dev/fd/{fd}");
+                self.files.insert(path, redirect.target.clone());
+            }
+        }
+    }
+
+    /// `sed -i script file`, for a file that the script has written.
+    fn edit_file(&mut self, command: &Command) {
+        let args: Option<Vec<&str>> = command.args().iter().map(Word::literal).collect();
+        let Some(args) = args.filter(|args| args.first().is_some_and(|arg| arg.starts_with("-i")))
+        else {
+            return;
+        };
+        let [_, script @ .., file] = args.as_slice() else {
+            return;
+        };
+        let path = file.strip_prefix("./").unwrap_or(file);
+        if let Some(word) = self.files.get_mut(path)
+            && let Some(text) = crate::sed::output(script, &word.text)
+        {
+            word.text = text;
+        }
+    }
+
     /// What a command without words prints: nothing, or the file of `$(<file)`, whose text is
     /// known if the script wrote it.
     fn printed(&self, command: &Command) -> Option<Word> {
@@ -662,10 +698,17 @@ impl<'a> Reader<'a> {
         if self.files.is_empty() {
             return Vec::new();
         }
-        let Some(path) = wrappers::script_file(command) else {
+        let descriptor = || {
+            let mut redirects = command.redirects.iter();
+            let input = redirects.find(|redirect| redirect.op == RedirectOp::DuplicateIn)?;
+            let shell = command.name().is_some_and(wrappers::is_shell);
+            shell.then(|| format!("/dev/fd/{}", input.target.text))
+        };
+        let path = wrappers::script_file(command).map(str::to_owned);
+        let Some(path) = path.or_else(descriptor) else {
             return Vec::new();
         };
-        let Some(text) = self.files.get(path.strip_prefix("./").unwrap_or(path)) else {
+        let Some(text) = self.files.get(path.strip_prefix("./").unwrap_or(&path)) else {
             return Vec::new();
         };
         wrappers::run_text(command, text).into_iter().collect()

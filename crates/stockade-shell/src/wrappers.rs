@@ -155,6 +155,7 @@ const PREFIXES: &[Prefix] = &[
     after(&["taskset"], "", 1),
     after(&["gosu", "su-exec"], "", 1),
     after(&["faketime"], "", 1),
+    after(&["flock"], "wE", 1),
     after(&["direnv-exec"], "", 1),
     Prefix {
         names: &["xargs", "gxargs"],
@@ -232,7 +233,8 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
             // Options may also follow the host.
             push_shell(&mut out, &rest[skip_options(rest, VALUES, &[])..]);
         }
-        "su" | "runuser" | "sg" | "script" | "flock" | "capsh" | "npx" | "bunx" | "pwsh" => {
+        "su" | "runuser" => out.extend(as_someone(args, stdin)),
+        "sg" | "script" | "flock" | "capsh" | "npx" | "bunx" | "pwsh" => {
             out.extend(dash_c(args));
         }
         "npm" | "pnpm" if args.first().is_some_and(|word| word.text == "exec") => {
@@ -244,13 +246,7 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
                 push_shell(&mut out, &args[at + 1..]);
             }
         }
-        "gdb" | "lldb" => out.extend(args.iter().filter_map(|word| {
-            let text = word.text.as_str();
-            let told = text
-                .strip_prefix('!')
-                .or_else(|| text.strip_prefix("shell "))?;
-            Some(Inner::Shell(rest(word, text.len() - told.len())))
-        })),
+        "gdb" | "lldb" => out.extend(crate::escapes::debugger(args)),
         "crontab" | "at" | "batch" => {}
         "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "lxc" | "incus" => {
             out.extend(crate::containers::exec(args));
@@ -417,7 +413,7 @@ fn substitute(command: &[Word], mark: &str, input: &Word) -> Vec<Word> {
 
 /// A text's words, split at blanks, if all of it is known.
 fn split(text: &Word) -> Vec<Word> {
-    let Some(known) = text.literal() else {
+    let Some(known) = text.constant() else {
         return Vec::new();
     };
     let word = |part: &str| Word {
@@ -425,7 +421,11 @@ fn split(text: &Word) -> Vec<Word> {
         span: text.span,
         ..Word::default()
     };
-    known.split_whitespace().map(word).collect()
+    known
+        .split(|c: char| c.is_whitespace() || c == '\0')
+        .filter(|part| !part.is_empty())
+        .map(word)
+        .collect()
 }
 
 /// `$SUDO rm -rf /`: an unknown name may be empty or a wrapper, and then the next word runs.
@@ -572,6 +572,18 @@ fn dash_c(args: &[Word]) -> Option<Inner> {
     Some(Inner::Shell(rest(inline, "--command=".len())))
 }
 
+/// `su -c text`, `runuser -u name -- command`, or a shell that reads its input.
+fn as_someone(args: &[Word], stdin: &Stdin) -> Option<Inner> {
+    let given = args.iter().position(|word| word.text == "--");
+    let given = given.map_or(&[][..], |at| &args[at + 1..]);
+    match (dash_c(args), stdin) {
+        (Some(inner), _) => Some(inner),
+        (None, _) if !given.is_empty() => Some(Inner::Words(given.to_vec())),
+        (None, Stdin::Text(text)) => Some(Inner::Shell(text.clone())),
+        _ => None,
+    }
+}
+
 fn multiplexer(args: &[Word]) -> Option<Inner> {
     let verb = args.iter().position(|word| {
         matches!(
@@ -645,7 +657,12 @@ fn shell(args: &[Word], stdin: &Stdin) -> Option<Inner> {
         });
     }
     let file = args.get(at).map(|word| word.text.as_str());
-    if reads_stdin || matches!(file, None | Some("-" | "/dev/stdin")) {
+    if reads_stdin
+        || matches!(
+            file,
+            None | Some("-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+        )
+    {
         return match stdin {
             Stdin::Text(text) => Some(Inner::Shell(text.clone())),
             _ => None,
@@ -656,7 +673,8 @@ fn shell(args: &[Word], stdin: &Stdin) -> Option<Inner> {
 
 /// `. <(command)`, `source /dev/stdin`
 fn sourced(args: &[Word], stdin: &Stdin) -> Option<Inner> {
-    let input = args.first().is_some_and(|word| word.text == "/dev/stdin");
+    let input = args.first();
+    let input = input.is_some_and(|word| matches!(word.text.as_str(), "/dev/stdin" | "/dev/fd/0"));
     match stdin {
         Stdin::Text(text) if input => Some(Inner::Shell(text.clone())),
         _ => process_output(args),

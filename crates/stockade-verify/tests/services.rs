@@ -297,3 +297,66 @@ fn no_padding_and_no_first_line_softens() {
         ],
     );
 }
+
+#[test]
+fn the_same_by_another_road() {
+    each_unsafe(
+        "destroy-files",
+        &[
+            "declare -A w=([x]=rm [y]=/etc); ${w[x]} -rf ${w[y]}",
+            "perl -e 'print \"rm -rf /etc\"' | sh",
+            "bash /dev/fd/4 4<<< 'rm -rf /etc'",
+            "exec 5<<< 'rm -rf /etc'; sh <&5",
+            "echo X > job; sed -i 's/X/rm -rf \\/etc/' job; sh job",
+            "vi -c 'r !rm -rf /etc' notes",
+            "find ~ -type f | while read -r f; do rm \"$f\"; done",
+            "echo /* | xargs rm -rf",
+            "rm -rf $(ls -d /*)",
+            "rm -rf \"$(dirname /x)\"",
+            "su - <<< 'rm -rf /etc'",
+            "runuser -u app -- rm -rf /etc",
+            "flock /tmp/lock rm -rf /etc",
+            "make -f <(printf 'all:\\n\\trm -rf /etc')",
+            "LESSOPEN='|rm -rf /etc' less notes",
+            "PS4='$(rm -rf /etc)' bash -xc true",
+            "complete -C 'rm -rf /etc' tool",
+            "(( n = $(rm -rf /etc) ))",
+            "find / ! -name keep -delete",
+            "find / -name a -o -delete",
+        ],
+    );
+    is_unsafe(
+        "bash",
+        "kubectl delete ns prod --dry-run=none",
+        "destroy-data",
+    );
+    each_unsafe(
+        "credential-read",
+        &[
+            "cat /etc/s?ado[w]",
+            "head ~/.ssh/id_r*",
+            "cd /etc; cat shadow",
+            "(cd ~/.ssh && base64 id_ed25519)",
+            "tar c -C ~ .ssh",
+            "git -C ~/.ssh diff --no-index /dev/null id_rsa",
+            "cat /proc/self/root/etc/shadow",
+        ],
+    );
+    all_safe(
+        "bash",
+        &[
+            "declare -A w=([x]=ls); ${w[x]} /etc",
+            "python3 -c 'print(\"echo hi\")' | sh",
+            "find . -type f | while read -r f; do rm \"$f\"; break; done | head",
+            "find . \\( -name '*.o' -o -name '*.a' \\) -delete",
+            "cat /etc/*release",
+            "grep -l x /etc/*.conf",
+            "cd /etc; cat hostname",
+            "tar c -C build .",
+            "PS1='$(date) $ '",
+            "PAGER='less -R' git log",
+            "n=$(( $(wc -l < a) + 1 ))",
+            "kubectl delete ns prod --dry-run=client",
+        ],
+    );
+}

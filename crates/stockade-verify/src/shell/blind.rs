@@ -14,6 +14,31 @@ const NEAR: usize = 4;
 /// How far before a wait what it depends on stands.
 const FAR: usize = 64;
 
+/// Variables whose value is a command, or has some in it.
+const RUNS: &[&str] = &[
+    "EDITOR",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH_COMMAND",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "MANPAGER",
+    "PAGER",
+    "PROMPT_COMMAND",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS4",
+    "RSYNC_RSH",
+    "SUDO_ASKPASS",
+    "SUDO_EDITOR",
+    "SYSTEMD_PAGER",
+    "VISUAL",
+];
+
 impl Judge<'_> {
     /// `if [ "$(whoami | cut -c1)" = a ]; then sleep 5; fi`: whoever sees how long it takes learns
     /// one character, without any connection.
@@ -108,6 +133,12 @@ impl Judge<'_> {
                 let reason = format!("makes another program run {value}");
                 self.add(Rule::ShellEscape, span, reason);
             }
+            name if RUNS.contains(&name) || name.starts_with("BASH_FUNC_") => {
+                let code = value.trim_start_matches(['|', '-', ' ']);
+                let code = code.strip_prefix("() {").unwrap_or(code);
+                let code = code.trim_end_matches(['}', ' ', ';']);
+                self.analysis.command_text(code, span, self.findings);
+            }
             "SSH_AUTH_SOCK" if value.starts_with("/tmp/ssh-") && value.contains("/agent.") => {
                 let reason = format!("uses the keys of whoever runs {value}");
                 self.add(Rule::CredentialRead, span, reason);
@@ -115,7 +146,9 @@ impl Judge<'_> {
             "PATH" | "GROFF_BIN_PATH" | "GIT_EXEC_PATH" | "COMPILER_PATH"
                 if self.is_brief()
                     && command.place == Position::Statement
-                    && command.name().is_some_and(|name| name != "export")
+                    && command
+                        .name()
+                        .is_some_and(|name| name != "export" || is_shared(value))
                     && finds_anyones(value) =>
             {
                 let reason = format!("makes another program run what lies in {value}");
@@ -159,6 +192,15 @@ fn guesses(text: &str) -> bool {
 fn is_one(range: &str) -> bool {
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     first == last && first.bytes().all(|b| b.is_ascii_digit()) && !first.is_empty()
+}
+
+/// Programs are looked for first in a directory that is everyone's own.
+fn is_shared(path: &str) -> bool {
+    let first = path.split(':').next().unwrap_or_default();
+    matches!(
+        first.trim_end_matches('/'),
+        "/tmp" | "/var/tmp" | "/dev/shm"
+    )
 }
 
 /// Whether programs are looked for first where anyone, or whoever wrote the work, puts files.

@@ -116,6 +116,9 @@ impl Judge<'_> {
             let reason = format!("pipes decoded text into `{name}`");
             self.add(Rule::CodeHidden, command.span, reason);
         }
+        if is_shell(name) && !decoded {
+            self.printed_commands(&upstream, command);
+        }
         let unread = is_shell(name) && !matches!(command.stdin, stockade_shell::Stdin::Text(_));
         if !decoded && unread && self.rearranges(&upstream) {
             let reason = format!("pipes rearranged text into `{name}`");
@@ -123,6 +126,28 @@ impl Judge<'_> {
             return true;
         }
         decoded || self.runs_variable(name, command, &upstream)
+    }
+
+    /// `python3 -c "print('rm -rf /')" | sh`: the texts that a program prints are commands.
+    fn printed_commands(&mut self, upstream: &[CommandId], command: &Command) {
+        for id in upstream.iter().take(4) {
+            let other = &self.script.commands[*id];
+            let name = other.name().unwrap_or_default();
+            let awk = matches!(name, "awk" | "gawk" | "mawk");
+            if !awk && !Group::Interpreters.has(super::gather::stem(name)) {
+                continue;
+            }
+            for word in other
+                .args()
+                .iter()
+                .filter(|word| word.text.contains(['"', '\'']))
+            {
+                for literal in super::foreign::literals(&word.text).take(16) {
+                    self.analysis
+                        .command_text(literal, command.span, self.findings);
+                }
+            }
+        }
     }
 
     /// `echo $x | sh`: what runs stands elsewhere.

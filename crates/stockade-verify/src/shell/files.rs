@@ -315,6 +315,10 @@ impl Judge<'_> {
                 let reason = format!("deletes {}, which climbs out of a directory", word.text);
                 self.add(Rule::FileDelete, command.span, reason);
             }
+            if recursive && let Some(listed) = self.lists_system(word) {
+                let reason = format!("deletes whatever is in {listed}");
+                self.add(Rule::DestroyFiles, command.span, reason);
+            }
             let beside = word.text.starts_with("../");
             if recursive && force && beside && self.is_brief() {
                 let reason = format!("deletes {}, beside the working directory", word.text);
@@ -326,6 +330,25 @@ impl Judge<'_> {
             }
             self.delete_at(&word.text, how, command.span);
         }
+    }
+
+    /// `rm -rf $(ls -d /*)`
+    fn lists_system(&self, word: &Word) -> Option<String> {
+        let mut inner = word.substitutions().flatten();
+        inner.find_map(|id| {
+            let other = self.script.commands.get(id)?;
+            let lists = matches!(other.name(), Some("ls" | "find" | "echo" | "printf"));
+            let wide = |word: &&Word| {
+                let place = self.place(&word.text);
+                let written = word.text.starts_with(['/', '~', '$']);
+                written && (place.is(Kind::System) || place.is_home())
+            };
+            let filtered = has(other.args(), "", &["name", "path", "mtime"]);
+            let found = operands(other.args()).find(wide);
+            found
+                .filter(|_| lists && !filtered)
+                .map(|word| word.text.clone())
+        })
     }
 
     /// Trees deleted with all rights, or those that a file lists.

@@ -326,7 +326,7 @@ impl Judge<'_> {
 }
 
 /// The insides of quoted strings.
-fn literals(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn literals(text: &str) -> impl Iterator<Item = &str> {
     quoted(text, &['"', '\''])
 }
 

@@ -62,8 +62,13 @@ impl Judge<'_> {
             }
             "checkout" | "switch" => self.git_checkout(command, rest, &verb.text),
             "diff" | "grep" | "hash-object" | "cat-file" => {
-                for word in operands(rest).filter(|word| word.text.starts_with(['/', '~', '$'])) {
-                    self.read_at(&word.text, command.span);
+                let base = super::value_of(&args[..at], 'C', &[]);
+                for word in operands(rest) {
+                    if word.text.starts_with(['/', '~', '$']) {
+                        self.read_at(&word.text, command.span);
+                    } else if let Some(base) = base {
+                        self.read_at(&format!("{base}/{}", word.text), command.span);
+                    }
                 }
             }
             "restore" => {

@@ -176,6 +176,12 @@ impl<'t> Arg<'t> {
         }
     }
 
+    /// `--dry-run=false`: the option is named to say that it is not meant.
+    fn is_denied(&self) -> bool {
+        let value = self.lower.split_once('=').map(|(_, value)| value);
+        matches!(value, Some("false" | "none" | "no" | "0" | "off"))
+    }
+
     fn fits(&self, choice: &str) -> bool {
         let letter = choice.strip_prefix('-').filter(|rest| rest.len() == 1);
         if let Some(letter) = letter.filter(|rest| !matches!(*rest, "-" | "*")) {
@@ -215,10 +221,11 @@ impl<'t> Arg<'t> {
 
 impl Entry {
     fn matches(&self, args: &[Arg<'_>]) -> bool {
-        if args
-            .iter()
-            .any(|arg| self.absent.iter().any(|choice| arg.fits(choice)))
-        {
+        if args.iter().any(|arg| {
+            self.absent
+                .iter()
+                .any(|choice| arg.fits(choice) && !arg.is_denied())
+        }) {
             return false;
         }
         let mut rest = args.iter();

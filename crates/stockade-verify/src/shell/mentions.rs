@@ -2,11 +2,11 @@
 
 use stockade_shell::{Command, Stdin, Word};
 
-use super::Judge;
 use super::programs::Group;
+use super::{Judge, value_of};
 use crate::files::Writing;
 use crate::hosts;
-use crate::paths::Kind;
+use crate::paths::{Kind, Root};
 use crate::rule::Rule;
 
 /// Arguments of one command that are looked at.
@@ -75,6 +75,13 @@ impl Judge<'_> {
                 continue;
             }
             self.spelled(text, command);
+            if reader && let Some(secret) = super::patterns::secret(text) {
+                let reason = format!("reads {secret}, written as a pattern");
+                return self.add(Rule::CredentialRead, command.span, reason);
+            }
+            if reader && self.reads_nearby(name, text, command) {
+                return;
+            }
             for candidate in candidates(text) {
                 if (reader || text.contains("file:///")) && self.read_at(candidate, command.span) {
                     return;
@@ -101,6 +108,24 @@ impl Judge<'_> {
 }
 
 impl Judge<'_> {
+    /// `cd ~/.ssh; cat id_rsa`, `tar c -C ~ .ssh`: a name that is a secret where it stands.
+    fn reads_nearby(&mut self, name: &str, text: &str, command: &Command) -> bool {
+        let alone = !text.starts_with(['-', '/', '~', '$']) && !text.contains(['/', ' ', '=', ':']);
+        if !alone || text.len() > 255 {
+            return false;
+        }
+        let base = match name {
+            "tar" | "bsdtar" | "git" | "make" => value_of(command.args(), 'C', &["directory"]),
+            _ => None,
+        };
+        if let Some(base) = base {
+            return self.read_at(&format!("{base}/{text}"), command.span);
+        }
+        let here = self.inside.as_ref().or(self.directory.as_ref());
+        let elsewhere = here.is_some_and(|here| matches!(here.root, Root::Absolute | Root::Home));
+        elsewhere && self.read_at(text, command.span)
+    }
+
     /// A well-known path put together from pieces: `${HOME:0:1}etc${HOME:0:1}passwd`.
     fn spelled(&mut self, text: &str, command: &Command) {
         if !text.starts_with('/') {

@@ -18,6 +18,7 @@ mod mistaken;
 mod modes;
 mod network;
 mod obfuscation;
+mod patterns;
 mod programs;
 mod ransom;
 mod rearranged;

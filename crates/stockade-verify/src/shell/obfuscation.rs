@@ -36,9 +36,9 @@ impl Judge<'_> {
             let launcher = written == "'''exec'";
             let plain_escape = written == format!("\\{}", word.text);
             let variable = written.starts_with('$')
-                && written[1..]
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'{' | b'}'));
+                && written[1..].bytes().all(|b| {
+                    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'{' | b'}' | b'[' | b']')
+                });
             let quoted_variable = written.starts_with("\"$")
                 && written.ends_with('"')
                 && !written.contains(['(', '`', '\''])

@@ -96,8 +96,14 @@ impl Judge<'_> {
         // `fd pattern path …`
         let skipped = usize::from(command.name().is_some_and(|name| name.starts_with("fd")));
         let starts: Vec<&Word> = starts.skip(skipped).collect();
-        let mut inner = self.script.commands.iter().skip(id + 1).take(8);
-        let removes = inner.any(|inner| inner.parent == Some(id) && removes(inner))
+        let below = |other: CommandId| {
+            let parent = self.script.commands[other].parent;
+            let above = parent.and_then(|parent| self.script.commands[parent].parent);
+            parent == Some(id) || above == Some(id)
+        };
+        let last = (id + 9).min(self.script.commands.len());
+        let mut inner = id + 1..last;
+        let removes = inner.any(|other| below(other) && removes(&self.script.commands[other]))
             || self.piped_to_removal(id, command);
         let removes = removes || args.iter().any(|word| word.text == "-delete");
         if removes {
@@ -183,21 +189,27 @@ impl Judge<'_> {
     /// `… | xargs rm`
     pub(super) fn piped_to_removal(&self, id: CommandId, command: &Command) -> bool {
         let pipeline = &self.script.pipelines[command.pipeline];
-        pipeline.stages > 1
-            && self.script.commands[pipeline.commands.clone()]
-                .iter()
-                .any(|later| {
-                    let by = later.parent.filter(|by| *by > id);
-                    by.is_some_and(|by| self.script.commands[by].name() == Some("xargs"))
-                        && removes(later)
-                })
+        let each = |later: &Command| {
+            let variable = operands(later.args()).any(|word| word.variables().next().is_some());
+            removes(later) && variable && later.span.start > command.span.end
+        };
+        let after = (id + 1).min(pipeline.commands.end)..pipeline.commands.end;
+        let looped = after.take(16).any(|other| {
+            each(&self.script.commands[other]) && self.script.upstream(other).contains(&id)
+        });
+        looped
+            || pipeline.stages > 1
+                && self.script.commands[pipeline.commands.clone()]
+                    .iter()
+                    .any(|later| {
+                        let by = later.parent.filter(|by| *by > id);
+                        by.is_some_and(|by| self.script.commands[by].name() == Some("xargs"))
+                            && removes(later)
+                    })
     }
 
     fn find_deletes(&mut self, command: &Command, starts: &[&Word]) {
-        let filtered = command
-            .args()
-            .iter()
-            .any(|word| FILTERS.contains(&word.text.as_str()));
+        let filtered = is_filtered(command.args());
         let history = |pair: &[Word]| pair[0].text == "-name" && pair[1].text == ".git";
         if command.args().windows(2).any(history) {
             let reason = "deletes every repository's history";
@@ -335,6 +347,25 @@ impl Judge<'_> {
             self.add(Rule::SystemSurvey, command.span, reason);
         }
     }
+}
+
+/// Whether conditions leave some files out of what is deleted: they stand before it, are not the
+/// other way round, and nothing else leads to it.
+fn is_filtered(args: &[Word]) -> bool {
+    let acts = |word: &Word| {
+        let text = word.text.as_str();
+        text == "-delete" || text.starts_with("-exec") || text.starts_with("-ok")
+    };
+    let end = args.iter().position(acts).unwrap_or(args.len());
+    let before = &args[..end];
+    let or = |word: &Word| matches!(word.text.as_str(), "-o" | "-or" | ",");
+    let from = before.iter().rposition(or).map_or(0, |at| at + 1);
+    let not = |at: usize| {
+        let previous = at.checked_sub(1).map(|at| before[at].text.as_str());
+        matches!(previous, Some("!" | "-not"))
+    };
+    let mut last = (from..before.len()).filter(|at| FILTERS.contains(&before[*at].text.as_str()));
+    last.any(|at| !not(at) || before[at].text == "-path" || before[at].text == "-newer")
 }
 
 /// Whether a search is for what others keep secret.

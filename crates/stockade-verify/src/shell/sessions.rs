@@ -1,6 +1,6 @@
 //! What is typed into a program that is not a shell: the lines after it, or its input.
 
-use stockade_shell::{Command, Place as Position, Stdin, is_shell};
+use stockade_shell::{Command, HoleKind, Place as Position, Stdin, is_shell};
 
 use super::programs::Group;
 use super::spawn::names_shell;
@@ -64,6 +64,15 @@ impl Judge<'_> {
 
     /// Text on standard input that makes the program run commands.
     pub(super) fn told_by_input(&mut self, name: &str, command: &Command) {
+        let makes = matches!(name, "make" | "gmake");
+        let piped = command.args().iter().flat_map(|word| &word.holes);
+        let mut piped = piped.filter(|_| makes).filter_map(|hole| match &hole.kind {
+            HoleKind::Process { output, .. } => output.as_deref(),
+            _ => None,
+        });
+        if let Some(file) = piped.next() {
+            return self.makes(&file.text, command);
+        }
         let Stdin::Text(text) = &command.stdin else {
             return;
         };
@@ -75,11 +84,7 @@ impl Judge<'_> {
             "make" | "gmake"
                 if value_of(command.args(), 'f', &["file", "makefile"]) == Some("-") =>
             {
-                let lines = text.text.lines();
-                let lines: Vec<&str> = lines.filter_map(|line| line.strip_prefix('\t')).collect();
-                let recipes = lines.join("\n");
-                self.analysis
-                    .command_text(&recipes, command.span, self.findings);
+                self.makes(&text.text, command);
             }
             "nc" | "ncat" | "netcat" | "telnet" | "socat" => {
                 let lower = text.text.to_ascii_lowercase();
@@ -91,5 +96,13 @@ impl Judge<'_> {
             }
             _ => {}
         }
+    }
+
+    /// The commands of a text for `make`.
+    fn makes(&mut self, text: &str, command: &Command) {
+        let lines = text.lines();
+        let lines: Vec<&str> = lines.filter_map(|line| line.strip_prefix('\t')).collect();
+        self.analysis
+            .command_text(&lines.join("\n"), command.span, self.findings);
     }
 }

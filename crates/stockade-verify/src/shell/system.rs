@@ -292,7 +292,8 @@ impl Judge<'_> {
             let mut names = given
                 .clone()
                 .take_while(|(name, _)| !name.contains([' ', '/']));
-            if let Some((name, value)) = names.find(|(name, _)| *name == "PATH") {
+            let spawns = |name: &str| name == "PATH" || name.starts_with("BASH_FUNC_");
+            if let Some((name, value)) = names.find(|(name, _)| spawns(name)) {
                 self.names_program(command, name, value, command.span);
             }
             let loaded = given
@@ -351,7 +352,10 @@ impl Judge<'_> {
                 }
                 "BASH_ENV" | "PROMPT_COMMAND" | "PYTHONSTARTUP" | "PERL5OPT" | "NODE_OPTIONS"
                 | "RUBYOPT" | "PERL5DB" | "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS"
-                    if value.contains("/tmp/") || value.contains("curl ") =>
+                    if value.contains("/tmp/")
+                        || value.contains("curl ")
+                        || assignment.value.substitutions().next().is_some()
+                            && assignment.name == "BASH_ENV" =>
                 {
                     let reason = format!("makes other programs run {value}");
                     self.add(Rule::PersistencePreload, span, reason);
