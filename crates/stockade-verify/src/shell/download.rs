@@ -59,9 +59,11 @@ impl Judge<'_> {
             return true;
         }
         match command.name() {
-            Some("nc" | "ncat" | "netcat" | "telnet" | "socat" | "dig" | "nslookup" | "ssh") => {
-                true
-            }
+            Some(
+                "nc" | "ncat" | "netcat" | "telnet" | "socat" | "dig" | "nslookup" | "ssh" | "host"
+                | "drill" | "kdig" | "dog" | "doggo" | "whois" | "finger" | "ftpget" | "websocat"
+                | "mosquitto_sub" | "redis-cli" | "ipfs",
+            ) => true,
             Some("gh") => args.first().is_some_and(|word| word.text == "api"),
             Some(name) => Group::Fetchers.has(name) && !args.is_empty(),
             None => false,

@@ -5,6 +5,7 @@
 
 use stockade_shell::Language;
 
+use super::programs::Group;
 use crate::analysis::Analysis;
 use crate::files::{Deletion, Files, Speaker, Writing};
 use crate::findings::Findings;
@@ -49,7 +50,14 @@ pub(crate) fn judge(
         language,
         Some(Language::Perl | Language::Ruby | Language::Php)
     ) {
+        let far = lower.contains("http://") || lower.contains("https://");
+        let fetches = FETCHES.iter().any(|mark| lower.contains(mark));
         for command in backquoted(text) {
+            let program = command.split_ascii_whitespace().next().unwrap_or_default();
+            if far && fetches && Group::Tells.has(program) {
+                let reason = format!("sends what `{program}` tells to another machine");
+                judge.findings.add(Rule::Exfiltration, judge.span, reason);
+            }
             analysis.command_text(command, judge.span, judge.findings);
         }
     }
@@ -170,6 +178,7 @@ const FETCHES: &[&str] = &[
     "curl_exec",
     "curl",
     "http.request",
+    "socket.http",
     "urlopen",
     "fetch",
     "post(",

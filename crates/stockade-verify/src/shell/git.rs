@@ -34,8 +34,12 @@ impl Judge<'_> {
         let rest = &args[at + 1..];
         if matches!(
             verb.text.as_str(),
-            "clone" | "remote" | "pull" | "fetch" | "submodule" | "push"
+            "clone" | "remote" | "pull" | "fetch" | "submodule" | "push" | "ls-remote"
         ) {
+            if let Some(found) = self.gathered_inside(rest) {
+                let reason = format!("`git` sends what `{}` gathers in an address", found.by);
+                self.leaks(&found, command, reason);
+            }
             let odd = rest.iter().find_map(|word| {
                 let url = hosts::is_url(&word.text).then_some(&word.text)?;
                 hosts::suspicion(url).map(|why| (why, url))

@@ -81,6 +81,7 @@ impl Judge<'_> {
         if serves && !local {
             let given = value_of(args, 'd', &["directory", "root"]);
             let given = given.or_else(|| value_of(args, 't', &[]).filter(|_| name == "php"));
+            let given = given.or_else(|| value_of(args, 'h', &[]).filter(|_| name == "httpd"));
             let last = args.last().map(|word| word.text.as_str());
             let given = given.or_else(|| last.filter(|path| path.starts_with(['/', '~'])));
             let place = given.map(|path| self.place(path));

@@ -119,7 +119,7 @@ fn asked(name: &str, args: &[Word]) -> Option<Matter> {
         "uname" => when(Matter::Machine, has(args, "an", &["all", "nodename"])),
         "mount" => when(Matter::Machine, args.is_empty()),
         "redis-cli" => {
-            let reads = any(&["keys", "get", "hgetall", "KEYS", "GET", "--scan"]);
+            let reads = any(&["keys", "get", "hgetall", "KEYS", "GET", "--scan", "--rdb"]);
             when(Matter::Dump, reads)
         }
         "kubectl" | "oc" => {

@@ -271,7 +271,9 @@ impl Judge<'_> {
         }
         let odd = args.iter().find(|word| {
             let text = word.text.as_str();
-            let plain = text.starts_with("http://") || text.starts_with("git+http://");
+            let text = text.strip_prefix("git+").unwrap_or(text);
+            let text = text.split_once(" @ ").map_or(text, |(_, url)| url);
+            let plain = text.starts_with("http://");
             let at_once = matches!(name, "npx" | "bunx" | "uvx") && hosts::is_url(text);
             (plain || at_once) && !hosts::host_of(text).is_some_and(hosts::is_local)
                 || hosts::is_url(text) && hosts::suspicion(text).is_some()

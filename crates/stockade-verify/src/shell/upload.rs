@@ -9,7 +9,7 @@ use crate::hosts;
 use crate::rule::Rule;
 
 /// Options whose value is a file to send.
-const FILE_OPTIONS: &[&str] = &["-T", "--upload-file", "--post-file", "--body-file"];
+const FILE_OPTIONS: &[&str] = &["-T", "--upload-file", "--post-file", "--body-file", "-post"];
 /// Options whose value is data, or `@` and a file.
 const DATA_OPTIONS: &[&str] = &[
     "-d",
@@ -60,6 +60,14 @@ impl Judge<'_> {
                 let reason = format!("sends {} through `{name}`", place.path);
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
+        }
+        let gives =
+            |word: &&Word| word.text.starts_with(['/', '~']) && is_telling(&self.place(&word.text));
+        if super::programs::Group::Streams.has(name)
+            && let Some(word) = operands(command.args()).find(gives)
+        {
+            let reason = format!("sends {} through `{name}`", word.text);
+            return self.add(Rule::Exfiltration, command.span, reason);
         }
         let packed = |other: &CommandId| {
             let program = self.script.commands[*other].name().unwrap_or_default();
@@ -116,7 +124,18 @@ impl Judge<'_> {
 
     /// Files and what commands tell of this machine, in an upload.
     fn uploads(&mut self, id: CommandId, name: &str, command: &Command, local: bool) -> bool {
-        let sent = sent_data(command.args());
+        let mut sent = sent_data(command.args());
+        if matches!(name, "http" | "https" | "httpie" | "xh" | "xhs") {
+            // `name@file`, `name=@file`, `@file`
+            let items = command.args().iter().filter_map(|word| {
+                let (_, file) = word.text.split_once('@')?;
+                let item = !hosts::is_url(&word.text) && !word.text.starts_with('-');
+                item.then(|| Sent {
+                    file: Some((word, file.to_owned())),
+                })
+            });
+            sent.extend(items);
+        }
         for (word, file) in sent.iter().filter_map(|data| data.file.as_ref()) {
             let place = self.place(file);
             let outside = file.starts_with(['/', '~', '$']) || is_dump(file);
@@ -139,7 +158,7 @@ impl Judge<'_> {
             self.leaks(&found, command, reason);
             return true;
         }
-        let posts = !sent.is_empty() || has(command.args(), "T", &[]);
+        let posts = !sent.is_empty() || has(command.args(), "T", &["post_data"]);
         if (posts || self.takes_from_input(id, command))
             && let Some(found) = self.fed(id)
         {
