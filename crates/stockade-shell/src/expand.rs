@@ -399,7 +399,7 @@ impl Reader<'_> {
 
     /// The fields of a parameter before its operation; `None` if unknown.
     fn lookup(&self, parameter: &Parameter) -> Option<Vec<Word>> {
-        let name = if parameter.indirect {
+        let name = if parameter.indirect || self.references.contains(&parameter.name) {
             let value = self.variables.get(&parameter.name)?;
             value.fields.first()?.literal()?.to_owned()
         } else {

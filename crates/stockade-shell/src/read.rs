@@ -1,6 +1,6 @@
 //! Statements to commands, in order, with what is known of variables, functions and files.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::Limits;
@@ -72,6 +72,8 @@ pub(crate) struct Reader<'a> {
     functions: HashMap<String, Rc<FunctionNode>>,
     files: HashMap<String, Word>,
     pub(crate) aliases: HashMap<String, Word>,
+    /// Names that stand for other names: `declare -n`.
+    pub(crate) references: HashSet<String>,
     depth: usize,
     nested_bytes: usize,
     call_depth: usize,
@@ -92,6 +94,7 @@ impl<'a> Reader<'a> {
             functions: HashMap::new(),
             files: HashMap::new(),
             aliases: HashMap::new(),
+            references: HashSet::new(),
             depth: 0,
             nested_bytes: 0,
             call_depth: 0,
@@ -291,6 +294,11 @@ impl<'a> Reader<'a> {
         );
         if declares {
             self.assign(&simple.assignments, &values);
+            let refers = |word: &Word| word.text.starts_with('-') && word.text.contains('n');
+            if words.len() > 1 && words.iter().any(refers) {
+                let names = simple.assignments.iter().map(|raw| raw.name.clone());
+                self.references.extend(names.take(256));
+            }
         }
         let assignments = simple
             .assignments

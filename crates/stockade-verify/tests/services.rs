@@ -304,6 +304,7 @@ fn the_same_by_another_road() {
         "destroy-files",
         &[
             "declare -A w=([x]=rm [y]=/etc); ${w[x]} -rf ${w[y]}",
+            "declare -n r=line; line='rm -rf /etc'; sh -c \"$r\"",
             "perl -e 'print \"rm -rf /etc\"' | sh",
             "bash /dev/fd/4 4<<< 'rm -rf /etc'",
             "exec 5<<< 'rm -rf /etc'; sh <&5",
@@ -357,6 +358,8 @@ fn the_same_by_another_road() {
             "PAGER='less -R' git log",
             "n=$(( $(wc -l < a) + 1 ))",
             "kubectl delete ns prod --dry-run=client",
+            "mkfs.ext4 -q -F disk.img",
+            "perl -e 'print chr(65)'",
         ],
     );
 }

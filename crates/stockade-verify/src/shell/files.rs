@@ -608,8 +608,17 @@ impl Judge<'_> {
     }
 
     fn format_disk(&mut self, command: &Command) {
-        if operands(command.args()).next().is_some() {
-            self.add(Rule::DestroyDisk, command.span, "formats a file system");
+        // A file of the work is an image, whatever is made in it.
+        let image = |word: &Word| {
+            let place = self.place(&word.text);
+            matches!(place.root, Root::Inside) && word.literal().is_some()
+        };
+        let mut targets = operands(command.args()).peekable();
+        if targets.peek().is_some() {
+            let certain = targets.any(|word| !image(word));
+            let reason = "formats a file system";
+            self.findings
+                .weigh(certain, Rule::DestroyDisk, command.span, reason);
         }
     }
 
