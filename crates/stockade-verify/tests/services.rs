@@ -363,3 +363,40 @@ fn the_same_by_another_road() {
         ],
     );
 }
+
+#[test]
+fn scripts_by_name_and_loops_that_grow() {
+    for (code, rule) in [
+        ("bash ./linpeas.sh -a", "system-survey"),
+        ("python3 tools/LaZagne.py all", "system-survey"),
+        ("> \"$HISTFILE\"", "trace-removal"),
+        (
+            "p=$(echo L2Jpbi9scw== | base64 -d); $p -l",
+            "obfuscated-command",
+        ),
+        ("$(xclip -o)", "download-run"),
+        ("while true; do echo x >> big; done", "destroy-disk"),
+        ("while true; do echo x > /dev/null; done", "fork-bomb"),
+        (
+            "for p in a b c; do echo \"$p\" | sudo -S id; done",
+            "system-survey",
+        ),
+        (
+            "esxcli network firewall set --enabled false",
+            "protection-off",
+        ),
+    ] {
+        is_unsafe("bash", code, rule);
+    }
+    all_safe(
+        "bash",
+        &[
+            "bash ./install.sh -a",
+            "python3 tools/build.py all",
+            "p=$(command -v ls); $p -l",
+            "while true; do date >> log; sleep 60; done",
+            "for p in a b c; do echo \"$p\"; done",
+            "esxcli network firewall get",
+        ],
+    );
+}

@@ -5,8 +5,10 @@ use std::sync::OnceLock;
 
 use stockade_shell::{Command, CommandId, Word};
 
-use super::Judge;
+use super::gather::stem;
+use super::programs::Group;
 use super::staging::is_temporary;
+use super::{Judge, operands};
 use crate::hosts;
 use crate::result::Severity;
 use crate::rule::Rule;
@@ -23,17 +25,14 @@ struct Entry {
 
 impl Judge<'_> {
     pub(super) fn listed(&mut self, id: CommandId, name: &str, command: &Command) {
-        let program = match name {
-            "python" | "python3" => {
-                let file = |word: &Word| word.text.ends_with("manage.py");
-                if command.args().iter().any(file) {
-                    "manage.py"
-                } else {
-                    name
-                }
-            }
-            _ => name,
-        };
+        // `python3 manage.py flush`, `bash linpeas.sh`: the script is the program.
+        let script = operands(command.args())
+            .next()
+            .filter(|_| stockade_shell::is_shell(name) || Group::Interpreters.has(stem(name)));
+        let script = script.map(|word| word.text.rsplit('/').next().unwrap_or(&word.text));
+        let script = script.map(str::to_ascii_lowercase);
+        let script = script.filter(|script| table().contains_key(script.as_str()));
+        let program = script.as_deref().unwrap_or(name);
         let Some(entries) = table().get(program) else {
             return;
         };
@@ -42,7 +41,9 @@ impl Judge<'_> {
             .iter()
             .map(|word| Arg::new(&word.text))
             .collect();
-        for entry in entries.iter().filter(|entry| entry.matches(&args)) {
+        let own = script.is_some().then(|| table().get(name)).flatten();
+        let entries = entries.iter().chain(own.into_iter().flatten());
+        for entry in entries.filter(|entry| entry.matches(&args)) {
             let reason = format!("`{name}` {}", entry.reason);
             if entry.rule == Rule::CredentialRead && self.kept_aside(id, command) {
                 self.findings.raise(entry.rule, command.span, reason);

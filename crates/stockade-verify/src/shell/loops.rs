@@ -1,6 +1,6 @@
 //! Loops without end that wait for nothing.
 
-use stockade_shell::{Command, CommandId};
+use stockade_shell::{Command, CommandId, RedirectOp};
 
 use super::programs::Group;
 use super::{Judge, value_of};
@@ -146,8 +146,19 @@ impl Judge<'_> {
             ) && !command
                 .redirects
                 .iter()
-                .any(|redirect| redirect.op.writes())
+                .any(|redirect| redirect.op.writes() && redirect.target.text != "/dev/null")
         };
+        let grows = |command: &&Command| {
+            let keeps = |redirect: &stockade_shell::Redirect| {
+                matches!(redirect.op, RedirectOp::Append | RedirectOp::AppendBoth)
+                    && !redirect.target.text.starts_with("/dev/")
+            };
+            matches!(command.name(), Some("echo" | "printf" | "cat"))
+                && command.redirects.iter().any(keeps)
+        };
+        if body.iter().all(grows) {
+            return self.add(Rule::DestroyDisk, span, "fills the disk, without end");
+        }
         if body.iter().all(idle) && self.is_brief() {
             let reason = "does nothing but keep the machine busy, without end";
             return self.add(Rule::ForkBomb, span, reason);

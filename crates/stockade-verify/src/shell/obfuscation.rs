@@ -64,16 +64,9 @@ impl Judge<'_> {
                 return self.add(Rule::ObfuscatedCommand, command.span, reason);
             }
         }
-        if let Some(name) = written.strip_prefix('$') {
-            let numbers = |set: &stockade_shell::Assignment| {
-                let value = self.source.get(set.span.start..set.span.end);
-                set.name == name && value.is_some_and(is_escaped)
-            };
-            let mut before = self.script.commands.iter().take(id);
-            if before.any(|other| other.assignments.iter().any(numbers)) {
-                let reason = format!("a command's name written in numbers: `{written}`");
-                return self.add(Rule::ObfuscatedCommand, command.span, reason);
-            }
+        if self.was_encoded(id, written) {
+            let reason = format!("a command's name that was written otherwise: `{written}`");
+            return self.add(Rule::ObfuscatedCommand, command.span, reason);
         }
         if let Some(reason) = is_foreign_spelling(written) {
             return self.add(Rule::ObfuscatedCommand, command.span, reason);
@@ -112,6 +105,30 @@ impl Judge<'_> {
         self.encoded_paths(id, command);
     }
 
+    /// `$name`, with a value that was written in numbers or had to be decoded.
+    fn was_encoded(&self, id: CommandId, written: &str) -> bool {
+        let Some(name) = written.strip_prefix('$') else {
+            return false;
+        };
+        let turned = |text: &str| {
+            let turns = [
+                "base64 -d",
+                "base64 --decode",
+                "base64 -D",
+                "base32 -d",
+                "xxd -r",
+                "| rev",
+            ];
+            is_escaped(text) || turns.iter().any(|turn| text.contains(turn))
+        };
+        let sets = |set: &stockade_shell::Assignment| {
+            let value = self.source.get(set.span.start..set.span.end);
+            set.name == name && value.is_some_and(turned)
+        };
+        let mut before = self.script.commands.iter().take(id);
+        before.any(|other| other.assignments.iter().any(sets))
+    }
+
     /// Secret paths written in hexadecimal or broken by continuation lines.
     fn encoded_paths(&mut self, _id: CommandId, command: &Command) {
         for word in command
@@ -148,7 +165,24 @@ impl Judge<'_> {
         let fetched = word.substitutions().flatten().any(|other| {
             matches!(
                 self.script.commands[other].name(),
-                Some("curl" | "wget" | "base64" | "xxd" | "openssl" | "nc" | "rev")
+                Some(
+                    "curl"
+                        | "wget"
+                        | "base64"
+                        | "base32"
+                        | "xxd"
+                        | "openssl"
+                        | "nc"
+                        | "rev"
+                        | "dig"
+                        | "host"
+                        | "nslookup"
+                        | "pbpaste"
+                        | "xclip"
+                        | "xsel"
+                        | "wl-paste"
+                        | "gpg"
+                )
             )
         });
         if fetched {

@@ -28,7 +28,9 @@ const WHOLE: &[&str] = &["/", "/etc", "/root", "/home"];
 
 /// Whether a path is a record of who was here or what they typed.
 pub(super) fn is_record(path: &str) -> bool {
-    RECORDS.contains(&path) || path.starts_with("~/.") && path.ends_with("_history")
+    RECORDS.contains(&path)
+        || path.starts_with("$HISTFILE")
+        || path.starts_with("~/.") && path.ends_with("_history")
 }
 
 /// Whether a path is in a directory for temporary files.

@@ -221,10 +221,11 @@ impl Judge<'_> {
         let looped = self.source.contains("while read") || self.source.contains("while IFS");
         let fed = self.script.upstream(id).into_iter().any(|other| {
             let other = &self.script.commands[other];
-            let variable = other
-                .args()
-                .iter()
-                .any(|word| word.variables().next().is_some());
+            // The words of a loop are known, and yet they are one after the other.
+            let variable = other.args().iter().any(|word| {
+                let written = self.source.get(word.span.start..word.span.end);
+                word.variables().next().is_some() || written.is_some_and(|text| text.contains('$'))
+            });
             other.name() == Some("echo") && (variable || other.args().iter().any(listed))
         });
         let read = |word: &Word| word.variables().next().is_some();
