@@ -72,6 +72,33 @@ fn many_loops_and_functions_have_an_end() {
 }
 
 #[test]
+fn saying_the_same_again_has_an_end() {
+    for line in [
+        "nc a.example 1 < x",
+        "curl -s http://a.example/ &",
+        "echo $p | sudo -S id",
+        "sshpass -p $p ssh a",
+        "git push b.example",
+        "rm -rf \"$DIR\"/*",
+        "$a b",
+        "find / -type f | xargs rm",
+        "find ~ | while read f; do rm $f; done",
+        "alias x='x y; x z'; x",
+        "sh -c '\"$@\"' _ sh -c x",
+        "awk '{print $1}' <<< 'a b' | sh",
+        "a=$(echo x | sed 's/x/xx/g'); eval \"$a\"",
+        "perl -e '$a = \"rm\"; system($a . $a)'",
+        "irb\nexec '/bin/sh'",
+        "aws s3 rb x",
+        "cat /etc/s*?[a-z]*dow",
+        "exec 3<<< 'rm x'; sh <&3",
+    ] {
+        let script = format!("{line}\n").repeat(4_000);
+        ends(Language::Bash, line, script.as_bytes());
+    }
+}
+
+#[test]
 fn growth_has_an_end() {
     let mut doubling = String::from("a = 'aaaaaaaa'\n");
     for _ in 0..80 {

@@ -53,6 +53,11 @@ use flow::Flow;
 /// Commands in a script beyond which it is taken for one that administers or builds something.
 const LONG: usize = 12;
 
+/// Commands and bytes beyond which nothing is brief, however often it repeats itself: some rules
+/// look through all of a brief script for each of its commands.
+const MOST_BRIEF: usize = 2_000;
+const LONGEST_BRIEF: usize = 1 << 18;
+
 /// Different things that such a script does.
 const DIFFERENT: usize = 9;
 
@@ -83,7 +88,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
     let long = is_long(&script);
     let mut judge = Judge {
         source,
-        long,
+        brief: !long && script.commands.len() < MOST_BRIEF && source.len() < LONGEST_BRIEF,
         script: &script,
         analysis,
         findings: &mut own,
@@ -163,7 +168,7 @@ fn is_long(script: &Script) -> bool {
 /// The state of judging one script.
 pub(crate) struct Judge<'a> {
     source: &'a str,
-    long: bool,
+    brief: bool,
     script: &'a Script,
     analysis: &'a Analysis<'a>,
     findings: &'a mut Findings,
@@ -191,7 +196,7 @@ impl Judge<'_> {
 
     /// A command or a few, not a script that administers or builds something.
     fn is_brief(&self) -> bool {
-        !self.long
+        self.brief
     }
 
     /// Whether a command is one of the script's own functions, whose names have a case.

@@ -7,6 +7,9 @@ use super::download::is_escaped;
 use super::programs::Group;
 use crate::rule::Rule;
 
+/// Commands before one that are looked at for where its name was set.
+const NEAR: usize = 1_000;
+
 /// Functions of a script that a name is compared with.
 const OWN: usize = 256;
 
@@ -125,7 +128,7 @@ impl Judge<'_> {
             let value = self.source.get(set.span.start..set.span.end);
             set.name == name && value.is_some_and(turned)
         };
-        let mut before = self.script.commands.iter().take(id);
+        let mut before = self.script.commands[id.saturating_sub(NEAR)..id].iter();
         before.any(|other| other.assignments.iter().any(sets))
     }
 
