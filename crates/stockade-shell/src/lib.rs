@@ -36,6 +36,7 @@ mod model;
 mod parameter;
 mod parse;
 mod read;
+mod runners;
 mod sed;
 mod wrappers;
 

@@ -286,11 +286,15 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
             if let Some(interpreter) = interpreter(name) {
                 out.extend(code(&interpreter, args, stdin));
             }
-            out.extend(statements(name, args, stdin));
+            // `python manage.py shell -c …`, `php artisan tinker …`
+            let script = args.first().map_or(name, |word| word.text.as_str());
+            let script = script.rsplit('/').next().unwrap_or(script);
+            let of = matches!(script, "manage.py" | "artisan");
+            out.extend(statements(if of { script } else { name }, args, stdin));
         }
     }
     if out.is_empty() {
-        out.extend(prefixed(name, args));
+        out.extend(crate::runners::unwrap(name, args).or_else(|| prefixed(name, args)));
     }
     crate::escapes::push(&mut out, name, args, stdin);
     out

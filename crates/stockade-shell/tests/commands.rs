@@ -439,3 +439,42 @@ fn hostile_sizes_are_bounded() {
     let deep = parse(&("$(".repeat(1000) + "rm x"));
     assert!(deep.problems.iter().any(|p| p.kind == ProblemKind::TooDeep));
 }
+
+#[test]
+fn runners_are_unwrapped() {
+    for source in [
+        "aws-vault exec prod -- rm -rf /x",
+        "doppler run -- rm -rf /x",
+        "nix-shell -p jq --run 'rm -rf /x'",
+        "nix develop -c rm -rf /x",
+        "nodemon --exec 'rm -rf /x'",
+        "sbatch --wrap='rm -rf /x'",
+        "srun -n 4 rm -rf /x",
+        "git submodule foreach --recursive 'rm -rf /x'",
+        "git rebase -x 'rm -rf /x' main",
+        "repo forall -c 'rm -rf /x'",
+        "multipass exec vm -- rm -rf /x",
+        "mpirun -n 2 rm -rf /x",
+        "gdb --args rm -rf /x",
+        "su - app <<< 'rm -rf /x'",
+        "flock /tmp/l rm -rf /x",
+    ] {
+        runs(source, "rm|-rf|/x");
+    }
+    let found = commands("git log --exec rm x");
+    assert!(!found.iter().any(|c| c.starts_with("rm")), "{found:?}");
+}
+
+#[test]
+fn names_stand_for_what_they_were_given() {
+    runs("alias a='rm -rf'; a /x", "rm|-rf|/x");
+    runs("alias rm='rm -rf'; rm /x", "rm|-rf|/x");
+    runs("sh -c '$0 -rf \"$1\"' rm /x", "rm|-rf|/x");
+    runs("declare -A m=([a]=rm); ${m[a]} -rf /x", "rm|-rf|/x");
+    runs("declare -n r=c; c=rm; $r -rf /x", "rm|-rf|/x");
+    runs("printf -v c rm; $c -rf /x", "rm|-rf|/x");
+    runs("f() { shift; rm -rf $1; }; f a /x", "rm|-rf|/x");
+    runs("exec 3<<< 'rm -rf /x'; bash <&3", "rm|-rf|/x");
+    runs("(( $(rm -rf /x) ))", "rm|-rf|/x");
+    runs("echo 'rm -rf /x' | $SHELL", "rm|-rf|/x");
+}

@@ -138,6 +138,11 @@ impl Judge<'_> {
         let key = key.to_ascii_lowercase();
         let alias = key.starts_with("alias.") && value.starts_with('!');
         let known = RUNS.contains(&key.as_str()) && value.contains(['/', '!', ' ']);
+        let instead = key.ends_with(".insteadof") || key.ends_with(".pushinsteadof");
+        if key.starts_with("url.") && instead && !is_forge(&key) {
+            let reason = format!("makes git go to another server: {key}");
+            self.add(Rule::PersistenceGitHook, command.span, reason);
+        }
         if alias || known || key == "protocol.ext.allow" {
             let reason = format!("makes git run `{value}`");
             self.add(Rule::PersistenceGitHook, command.span, reason);

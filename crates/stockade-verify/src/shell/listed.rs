@@ -76,12 +76,39 @@ impl Judge<'_> {
             let text = word.text.to_ascii_lowercase();
             matches!(
                 text.as_str(),
-                "del" | "unlink" | "delete" | "delete-object" | "rm"
+                "del"
+                    | "unlink"
+                    | "delete"
+                    | "delete-object"
+                    | "rm"
+                    | "uninstall"
+                    | "purge"
+                    | "rmi"
+                    | "-d"
             )
         };
         let client = matches!(
             name,
-            "redis-cli" | "aws" | "kubectl" | "gcloud" | "az" | "mongosh"
+            "redis-cli"
+                | "aws"
+                | "kubectl"
+                | "gcloud"
+                | "az"
+                | "mongosh"
+                | "pip"
+                | "pip3"
+                | "npm"
+                | "docker"
+                | "podman"
+                | "apt"
+                | "apt-get"
+                | "brew"
+                | "gem"
+                | "postsuper"
+                | "helm"
+                | "heroku"
+                | "doctl"
+                | "gsutil"
         );
         let mut around = self.script.ancestors(id);
         let listed = around.any(|by| matches!(by.name(), Some("xargs" | "parallel")));

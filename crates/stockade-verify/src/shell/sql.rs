@@ -141,6 +141,8 @@ fn documents(lower: &str, span: Span, findings: &mut Findings) {
         ".dropindexes(",
         "deletemany({})",
         "deletemany()",
+        "updatemany({},",
+        "updatemany({} ,",
         ".remove({})",
         "detach delete",
         "redis.call('del'",
@@ -162,52 +164,7 @@ fn documents(lower: &str, span: Span, findings: &mut Findings) {
         findings.add(Rule::DestroyData, span, reason);
     }
     for line in lower.lines().take(64) {
-        let mut words = line.split_ascii_whitespace();
-        let empties = |word: &str| {
-            matches!(
-                word.trim_matches(['"', '\'', ';']),
-                "flushall" | "flushdb" | "flush_all"
-            )
-        };
-        if words.clone().any(empties) {
-            let reason = "empties the store";
-            return findings.add(Rule::DestroyData, span, reason);
-        }
-        let given: Vec<&str> = words.by_ref().take(12).collect();
-        let pair = |first: &str, second: &[&str]| {
-            given
-                .windows(2)
-                .any(|pair| pair[0] == first && second.contains(&pair[1]))
-        };
-        if pair("module", &["load", "loadex"]) {
-            let reason = "loads a library into the database";
-            findings.add(Rule::ShellEscape, span, reason);
-        }
-        let master = given.windows(2).find(|pair| {
-            matches!(pair[0], "slaveof" | "replicaof") && pair[1] != "no" && pair[1].contains('.')
-        });
-        if master.is_some() {
-            let reason = "makes the database copy another one";
-            findings.add(Rule::DestroyData, span, reason);
-        }
-        if pair("set", &["protected-mode", "requirepass"]) && given.contains(&"config") {
-            let open = given
-                .last()
-                .is_some_and(|last| matches!(*last, "no" | "requirepass"));
-            findings.weigh(
-                open,
-                Rule::ProtectionOff,
-                span,
-                "changes who may use the database",
-            );
-        }
-        if pair("acl", &["setuser"]) && (given.contains(&"+@all") || given.contains(&"nopass")) {
-            let reason = "gives someone all rights in the database";
-            findings.add(Rule::AccountChange, span, reason);
-        }
-        if pair("debug", &["segfault", "crash-and-recover", "oom"]) {
-            findings.add(Rule::SystemStop, span, "makes the database crash");
-        }
+        order(line, span, findings);
     }
     if lower.contains(".createuser(") || lower.contains(".grantrolestouser(") {
         let all = [
@@ -226,6 +183,73 @@ fn documents(lower: &str, span: Span, findings: &mut Findings) {
         || lower.contains("shutdown :")
     {
         findings.add(Rule::SystemStop, span, "stops the database");
+    }
+}
+
+/// One line for a store's own shell.
+fn order(line: &str, span: Span, findings: &mut Findings) {
+    let mut words = line.split_ascii_whitespace();
+    let empties = |word: &str| {
+        matches!(
+            word.trim_matches(['"', '\'', ';']),
+            "flushall" | "flushdb" | "flush_all"
+        )
+    };
+    if words.clone().any(empties) {
+        let reason = "empties the store";
+        return findings.add(Rule::DestroyData, span, reason);
+    }
+    let told = line.trim_start_matches([' ', ';']);
+    let starts = [
+        "drop '",
+        "drop \"",
+        "truncate '",
+        "truncate \"",
+        "purge volume",
+        "delete volume",
+        "purge job",
+    ];
+    let parts = told.split(';').map(str::trim_start);
+    if parts
+        .take(16)
+        .any(|part| starts.iter().any(|start| part.starts_with(start)))
+    {
+        findings.add(Rule::DestroyData, span, "deletes what the store holds");
+    }
+    let given: Vec<&str> = words.by_ref().take(12).collect();
+    let pair = |first: &str, second: &[&str]| {
+        given
+            .windows(2)
+            .any(|pair| pair[0] == first && second.contains(&pair[1]))
+    };
+    if pair("module", &["load", "loadex"]) {
+        let reason = "loads a library into the database";
+        findings.add(Rule::ShellEscape, span, reason);
+    }
+    let master = given.windows(2).find(|pair| {
+        matches!(pair[0], "slaveof" | "replicaof") && pair[1] != "no" && pair[1].contains('.')
+    });
+    if master.is_some() {
+        let reason = "makes the database copy another one";
+        findings.add(Rule::DestroyData, span, reason);
+    }
+    if pair("set", &["protected-mode", "requirepass"]) && given.contains(&"config") {
+        let open = given
+            .last()
+            .is_some_and(|last| matches!(*last, "no" | "requirepass"));
+        findings.weigh(
+            open,
+            Rule::ProtectionOff,
+            span,
+            "changes who may use the database",
+        );
+    }
+    if pair("acl", &["setuser"]) && (given.contains(&"+@all") || given.contains(&"nopass")) {
+        let reason = "gives someone all rights in the database";
+        findings.add(Rule::AccountChange, span, reason);
+    }
+    if pair("debug", &["segfault", "crash-and-recover", "oom"]) {
+        findings.add(Rule::SystemStop, span, "makes the database crash");
     }
 }
 
