@@ -1,7 +1,7 @@
 //! Commands that run another one inside a container that is there already, or on other machines.
 
 use crate::model::Word;
-use crate::wrappers::{Inner, skip_options};
+use crate::wrappers::{Inner, join, skip_options};
 
 /// Options of `exec` that take a value.
 const SHORT: &str = "ewucnf";
@@ -69,8 +69,12 @@ pub(crate) fn elsewhere(name: &str, args: &[Word]) -> Option<Inner> {
             })
         }),
         "az" => after(&["--scripts"]),
-        "adb" => after(&["shell"]),
-        "heroku" => after(&["run"]),
+        "adb" | "heroku" => {
+            let told = |word: &Word| matches!(word.text.as_str(), "shell" | "run");
+            let at = args.iter().position(told)?;
+            let given = &args[at + 1..];
+            (!given.is_empty()).then(|| join(given))
+        }
         _ => args.last().cloned(),
     }
     .map(Inner::Shell)

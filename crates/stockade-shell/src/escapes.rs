@@ -16,7 +16,8 @@ fn marks(name: &str) -> &'static [&'static str] {
         "ftp" | "sftp" | "lftp" | "ncftp" | "psftp" | "telnet" | "less" | "more" | "man"
         | "mail" | "mailx" | "mutt" | "gnuplot" | "smbclient" | "tdbtool" | "ginsh" | "cpan"
         | "debugfs" | "dc" => &["!"],
-        "psql" | "mysql" | "mariadb" | "pgcli" | "mycli" => &["\\!"],
+        "mysql" | "mariadb" | "mycli" => &["\\!", "system "],
+        "psql" | "pgcli" => &["\\!"],
         "sqlite3" | "sqlite" => &[".shell ", ".system "],
         _ => &[],
     }

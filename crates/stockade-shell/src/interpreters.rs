@@ -153,6 +153,15 @@ pub(crate) fn statements(name: &str, args: &[Word], stdin: &Stdin) -> Vec<Inner>
             Inner::Code(Language::Sql, rest(word, at.map_or(0, |at| at + 1)))
         }));
     }
+    if matches!(name, "mongo" | "mongosh" | "arangosh") {
+        let code = args.iter().filter(|word| word.text.contains('('));
+        out.extend(code.map(|word| Inner::Code(Language::JavaScript, word.clone())));
+        push_stdin(&mut out, Language::JavaScript, stdin);
+    }
+    if name == "timeit" {
+        let code = args.iter().filter(|word| word.text.contains('('));
+        out.extend(code.map(|word| Inner::Code(Language::Python, word.clone())));
+    }
     if whole || parts {
         push_stdin(&mut out, Language::Sql, stdin);
     }

@@ -399,7 +399,14 @@ impl<'a> Reader<'a> {
                 self.depth -= 1;
                 output
             }
-            Inner::Shell(text) => self.nested(&text, &deeper.within()),
+            Inner::Shell(text) => {
+                let mut within = deeper.within();
+                // What the shell has read as commands is not there to be read again.
+                if matches!(&within.stdin, Stdin::Text(input) if *input == text) {
+                    within.stdin = Stdin::Inherited;
+                }
+                self.nested(&text, &within)
+            }
             Inner::Script(text, mut given) => {
                 let zero = Value::one(given.remove(0));
                 let outer = self.arguments.replace(given);

@@ -13,6 +13,7 @@ const DASHED: &[&str] = &[
     "doppler",
     "dotenv",
     "dotenvx",
+    "fab",
     "foreman",
     "infisical",
     "lerna",
@@ -40,6 +41,9 @@ const DASHED: &[&str] = &[
 
 /// The command stands after the program's own options.
 const PLAIN: &[(&str, &str)] = &[
+    ("clush", "wgxlftuX"),
+    ("dsh", "gmMr"),
+    ("pdsh", "wxlftuRg"),
     ("cross-env", ""),
     ("dbus-launch", ""),
     ("flatpak-spawn", ""),

@@ -226,13 +226,7 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
         "parallel" => out.extend(parallel(args, stdin)),
         "xargs" | "gxargs" => out.extend(xargs(name, args, stdin)),
         "watch" => push_shell(&mut out, &args[skip_options(args, "n", &["--interval"])..]),
-        "ssh" | "mosh" | "autossh" => {
-            const VALUES: &str = "bcDEeFIiJLlmOopQRSWw";
-            let after = skip_options(args, VALUES, &[]) + 1;
-            let rest = args.get(after..).unwrap_or_default();
-            // Options may also follow the host.
-            push_shell(&mut out, &rest[skip_options(rest, VALUES, &[])..]);
-        }
+        "ssh" | "mosh" | "autossh" | "plink" | "dbclient" => out.extend(remote(args, stdin)),
         "su" | "runuser" => out.extend(as_someone(args, stdin)),
         "sg" | "script" | "flock" | "capsh" | "npx" | "bunx" | "pwsh" => {
             out.extend(dash_c(args));
@@ -576,11 +570,42 @@ fn dash_c(args: &[Word]) -> Option<Inner> {
     Some(Inner::Shell(rest(inline, "--command=".len())))
 }
 
+/// `ssh host command`, or lines for the shell there; and what is run here to reach it.
+fn remote(args: &[Word], stdin: &Stdin) -> Vec<Inner> {
+    const VALUES: &str = "bcDEeFIiJLlmOopPQRSWw";
+    let mut out = Vec::new();
+    for word in args {
+        let text = word.text.strip_prefix("-o").unwrap_or(&word.text);
+        let lower = text.to_ascii_lowercase();
+        let start = ["proxycommand", "localcommand", "knownhostscommand"];
+        if let Some(start) = start.iter().find(|start| lower.starts_with(**start)) {
+            let from = word.text.len() - text.len() + start.len();
+            let value = word.text[from..].trim_start_matches(['=', ' ', ';']);
+            out.push(Inner::Shell(rest(word, word.text.len() - value.len())));
+        }
+    }
+    let after = skip_options(args, VALUES, &[]) + 1;
+    let there = args.get(after..).unwrap_or_default();
+    // Options may also follow the host.
+    let there = &there[skip_options(there, VALUES, &[])..];
+    match (there, stdin) {
+        ([], Stdin::Text(text)) => out.push(Inner::Shell(text.clone())),
+        _ => push_shell(&mut out, there),
+    }
+    out
+}
+
 /// `su -c text`, `runuser -u name -- command`, or a shell that reads its input.
 fn as_someone(args: &[Word], stdin: &Stdin) -> Option<Inner> {
     let given = args.iter().position(|word| word.text == "--");
     let given = given.map_or(&[][..], |at| &args[at + 1..]);
+    let told = args.iter().position(|word| word.text == "-c");
+    let told = told.map_or(&[][..], |at| &args[at + 1..]);
     match (dash_c(args), stdin) {
+        // Some take all that follows.
+        (Some(_), _) if told.len() > 1 && !told[0].text.contains(' ') => {
+            Some(Inner::Shell(join(told)))
+        }
         (Some(inner), _) => Some(inner),
         (None, _) if !given.is_empty() => Some(Inner::Words(given.to_vec())),
         (None, Stdin::Text(text)) => Some(Inner::Shell(text.clone())),

@@ -458,6 +458,11 @@ fn runners_are_unwrapped() {
         "gdb --args rm -rf /x",
         "su - app <<< 'rm -rf /x'",
         "flock /tmp/l rm -rf /x",
+        "ssh host <<< 'rm -rf /x'",
+        "ssh -o ProxyCommand='rm -rf /x' host",
+        "pdsh -w a,b rm -rf /x",
+        "adb shell rm -rf /x",
+        "mysql -e 'system rm -rf /x'",
     ] {
         runs(source, "rm|-rf|/x");
     }
@@ -467,6 +472,8 @@ fn runners_are_unwrapped() {
 
 #[test]
 fn names_stand_for_what_they_were_given() {
+    let again = parse("echo 'su app' | ssh host; bash <<< bash");
+    assert!(again.problems.is_empty(), "{:?}", again.problems);
     runs("alias a='rm -rf'; a /x", "rm|-rf|/x");
     runs("alias rm='rm -rf'; rm /x", "rm|-rf|/x");
     runs("sh -c '$0 -rf \"$1\"' rm /x", "rm|-rf|/x");

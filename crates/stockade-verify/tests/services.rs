@@ -360,6 +360,10 @@ fn the_same_by_another_road() {
             "kubectl delete ns prod --dry-run=client",
             "mkfs.ext4 -q -F disk.img",
             "perl -e 'print chr(65)'",
+            "perl -e 'print \"rm\", \"-rf\", \"/etc\"'",
+            "elixir -e 'IO.puts(\"rm\")'",
+            "ssh host <<< 'uptime'",
+            "ssh -o ProxyCommand='ssh -W %h:%p gate' host",
         ],
     );
 }

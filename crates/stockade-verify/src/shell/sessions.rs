@@ -82,7 +82,8 @@ impl Judge<'_> {
                 self.add(Rule::ShellEscape, command.span, reason);
             }
             "make" | "gmake"
-                if value_of(command.args(), 'f', &["file", "makefile"]) == Some("-") =>
+                if value_of(command.args(), 'f', &["file", "makefile"])
+                    .is_some_and(|file| matches!(file, "-" | "/dev/stdin")) =>
             {
                 self.makes(&text.text, command);
             }

@@ -38,6 +38,16 @@ impl Judge<'_> {
         if is_editor(name) && command.args().iter().any(|word| leaves_editor(&word.text)) {
             self.add(Rule::ShellEscape, span, format!("`{name}` starts a shell"));
         }
+        if is_editor(name) {
+            let told = |word: &&stockade_shell::Word| {
+                word.text.contains("delete(") || word.text.contains("writefile(")
+            };
+            for word in command.args().iter().filter(told).take(8) {
+                let nested = Nested::Foreign(None);
+                self.analysis
+                    .nested(nested, &word.text, span, None, self.findings);
+            }
+        }
         self.configured_shell(name, command);
         let mentions = command.args().iter().any(|word| names_shell(&word.text));
         if mentions && !Group::NameAShell.has(name) {
@@ -139,7 +149,7 @@ impl Judge<'_> {
         for pair in command.args().windows(2) {
             if matches!(
                 pair[0].text.as_str(),
-                "-e" | "-c" | "--eval" | "-E" | "--exec"
+                "-e" | "-c" | "--eval" | "-E" | "--exec" | "-eval" | "--expr" | "-x" | "-run"
             ) {
                 let code = pair[1].text.as_str();
                 self.analysis.nested(

@@ -111,6 +111,8 @@ fn reaches_outside(lower: &str, span: Span, findings: &mut Findings) {
         || lower.contains("pg_read_file")
         || lower.contains("load_file(")
         || lower.contains("load_extension(")
+        || lower.contains("io.popen(")
+        || lower.contains("os.execute(")
     {
         findings.add(
             Rule::ShellEscape,

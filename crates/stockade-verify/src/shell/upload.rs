@@ -220,7 +220,7 @@ impl Judge<'_> {
             }
             let proxy = value_of(args, 'o', &[]).map(str::to_ascii_lowercase);
             if proxy
-                .is_some_and(|option| option.starts_with("proxycommand") && option.contains("sh"))
+                .is_some_and(|option| option.starts_with("proxycommand") && names_shell(&option))
             {
                 let reason = "runs a shell as ssh's proxy command";
                 self.add(Rule::ShellEscape, command.span, reason);
@@ -286,6 +286,12 @@ impl Judge<'_> {
             self.warn(Rule::NetworkAccess, command.span, reason);
         }
     }
+}
+
+/// Whether a word of a command line is a shell: not the `sh` in `ssh`.
+fn names_shell(line: &str) -> bool {
+    let mut words = line.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(stockade_shell::is_shell)
 }
 
 /// Variables of well-known services, with a part of the names of the hosts they are for.
