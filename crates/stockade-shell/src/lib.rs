@@ -38,6 +38,7 @@ mod parse;
 mod read;
 mod runners;
 mod sed;
+mod shells;
 mod wrappers;
 
 pub use fold::{base64, hex};

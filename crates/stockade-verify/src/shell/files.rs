@@ -1,22 +1,15 @@
 //! Commands that read, write or delete files.
 
-use stockade_shell::{Command, CommandId, HoleKind, RedirectOp, Word};
+use stockade_shell::{Command, CommandId, RedirectOp, Word};
 
 use super::staging::{is_record, is_temporary};
 use super::{Judge, has, operands, value_of};
-use crate::files::{Deletion, Files, Speaker, Writing, is_cache};
+use crate::files::{Deletion, Files, Speaker, Writing};
 use crate::paths::{Kind, Place, Root};
 use crate::result::Span;
 use crate::rule::Rule;
 
 impl Judge<'_> {
-    fn files(&self) -> Files<'_> {
-        Files {
-            allowed: &self.analysis.verifier.allowed_paths,
-            speaker: Speaker::Shell,
-        }
-    }
-
     /// Judges a read; whether it is of a secret.
     pub(super) fn read_at(&mut self, path: &str, span: Span) -> bool {
         let place = self.place(path);
@@ -67,31 +60,6 @@ impl Judge<'_> {
             speaker: Speaker::Shell,
         }
         .delete(&place, how, span, self.findings);
-    }
-
-    /// `cat /dev/zero > file`, `yes > file`
-    fn fills_disk(&mut self, command: &Command, target: &str, span: Span) {
-        let sums = |name: &str| name.ends_with("sum") || matches!(name, "gzip" | "bzip2" | "xz");
-        let huge = command.name() == Some("head")
-            && value_of(command.args(), 'c', &["bytes"])
-                .is_some_and(|size| bytes(size) > HUGE / 10);
-        let endless = huge
-            || command.name() == Some("yes")
-            || command
-                .name()
-                .is_some_and(|name| name == "cat" || sums(name))
-                && command.args().iter().any(|word| {
-                    matches!(
-                        word.text.as_str(),
-                        "/dev/zero" | "/dev/urandom" | "/dev/random"
-                    )
-                });
-        if endless && target == "/dev/null" && self.is_brief() {
-            let reason = "does nothing but keep the machine busy, without end";
-            self.add(Rule::ForkBomb, span, reason);
-        } else if endless && !self.place(target).is(Kind::Sink) {
-            self.add(Rule::DestroyDisk, span, "fills the disk");
-        }
     }
 
     /// Redirections to and from files.
@@ -260,166 +228,6 @@ impl Judge<'_> {
         self.mentions(name, command);
     }
 
-    /// `tail /dev/zero`: keeps reading until the memory is full.
-    fn reads_without_end(&mut self, id: CommandId, name: &str, command: &Command) {
-        let keeps = matches!(
-            name,
-            "tail" | "sort" | "tac" | "rev" | "shuf" | "wc" | "strings"
-        );
-        let endless = |word: &Word| matches!(word.text.as_str(), "/dev/zero" | "/dev/urandom");
-        let alone = self.script.pipelines[command.pipeline].stages == 1;
-        let piped = matches!(name, "tail" | "sort" | "tac" | "rev" | "shuf")
-            && operands(command.args()).next().is_none()
-            && self.script.upstream(id).into_iter().any(|other| {
-                let other = &self.script.commands[other];
-                let size = value_of(other.args(), 'c', &["bytes"]).map(bytes);
-                let much = size.is_none_or(|size| size > 1 << 30);
-                matches!(other.name(), Some("cat" | "head" | "dd" | "pv" | "yes"))
-                    && much
-                    && other
-                        .args()
-                        .iter()
-                        .any(|word| endless(word) || word.text == "if=/dev/zero")
-            });
-        if piped {
-            let reason = "keeps more than there is memory for";
-            self.add(Rule::ForkBomb, command.span, reason);
-        }
-        if keeps && alone && command.args().iter().any(endless) && !has(command.args(), "c", &[]) {
-            let reason = "reads what never ends";
-            self.add(Rule::ForkBomb, command.span, reason);
-        }
-    }
-
-    fn remove(&mut self, name: &str, command: &Command) {
-        let args = command.args();
-        self.holds_for_ransom(command);
-        let parents = name != "rm" && has(args, "", &["parents"]);
-        let recursive = parents || has(args, "rR", &["recursive"]);
-        let force = has(args, "f", &["force"]);
-        let how = match (recursive, force) {
-            (true, true) => Deletion::ForcedTree,
-            (true, false) => Deletion::Tree,
-            _ => Deletion::File,
-        };
-        if has(args, "", &["no-preserve-root"]) {
-            let reason = "asks for the root itself with --no-preserve-root";
-            self.add(Rule::DestroyFiles, command.span, reason);
-        }
-        for word in operands(args) {
-            // `rm -f /`: not a tree, but nobody writes it meaning something harmless.
-            let root = force && word.text == "/";
-            let how = if root { Deletion::ForcedTree } else { how };
-            let climbs = !word.text.starts_with("..") && self.place(&word.text).root == Root::Above;
-            if recursive && climbs && !word.text.starts_with('$') {
-                let reason = format!("deletes {}, which climbs out of a directory", word.text);
-                self.add(Rule::FileDelete, command.span, reason);
-            }
-            if recursive && let Some(listed) = self.lists_system(word) {
-                let reason = format!("deletes whatever is in {listed}");
-                self.add(Rule::DestroyFiles, command.span, reason);
-            }
-            let beside = word.text.starts_with("../");
-            if recursive && force && beside && self.is_brief() {
-                let reason = format!("deletes {}, beside the working directory", word.text);
-                self.add(Rule::FileDelete, command.span, reason);
-            }
-            if recursive && self.is_root_if_unset(word) {
-                let reason = format!("deletes {}: everything, if nobody set it", word.text);
-                self.add(Rule::FileDelete, command.span, reason);
-            }
-            self.delete_at(&word.text, how, command.span);
-        }
-    }
-
-    /// `rm -rf $(ls -d /*)`
-    fn lists_system(&self, word: &Word) -> Option<String> {
-        let mut inner = word.substitutions().flatten();
-        inner.find_map(|id| {
-            let other = self.script.commands.get(id)?;
-            let lists = matches!(other.name(), Some("ls" | "find" | "echo" | "printf"));
-            let wide = |word: &&Word| {
-                let place = self.place(&word.text);
-                let written = word.text.starts_with(['/', '~', '$']);
-                written && (place.is(Kind::System) || place.is_home())
-            };
-            let filtered = has(other.args(), "", &["name", "path", "mtime"]);
-            let found = operands(other.args()).find(wide);
-            found
-                .filter(|_| lists && !filtered)
-                .map(|word| word.text.clone())
-        })
-    }
-
-    /// Trees deleted with all rights, or those that a file lists.
-    fn remove_unseen(&mut self, id: CommandId, command: &Command) {
-        let mut trees = operands(command.args());
-        let cache = trees.all(|word| is_cache(&self.place(&word.text).path));
-        let named = operands(command.args()).next().is_some();
-        let recursive = has(command.args(), "rR", &["recursive"]);
-        if !recursive || cache && named || !self.is_brief() {
-            return;
-        }
-        let mut reason = None;
-        for wrapper in self.script.ancestors(id) {
-            match wrapper.name() {
-                Some("sudo" | "doas") if has(command.args(), "f", &["force"]) => {
-                    reason = Some("deletes a tree with all rights, without a question");
-                }
-                Some("xargs")
-                    if has(wrapper.args(), "a", &["arg-file"])
-                        || wrapper
-                            .redirects
-                            .iter()
-                            .any(|one| one.op == RedirectOp::Read) =>
-                {
-                    reason = Some("deletes the trees that a file lists");
-                }
-                _ => {}
-            }
-        }
-        if let Some(reason) = reason {
-            self.add(Rule::FileDelete, command.span, reason);
-        }
-    }
-
-    /// `"$NAME"/` or `$NAME/*`, with a variable that the script never sets.
-    fn is_root_if_unset(&self, word: &Word) -> bool {
-        let [hole, rest @ ..] = word.holes.as_slice() else {
-            return false;
-        };
-        let HoleKind::Variable(name) = &hole.kind else {
-            return false;
-        };
-        let after = &word.text[hole.range.end..];
-        let script = self.script;
-        hole.range.start == 0
-            && rest.iter().all(|hole| hole.kind == HoleKind::Glob)
-            && matches!(after, "/" | "/*" | "/.*")
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-            && !matches!(name.as_str(), "PWD" | "OLDPWD" | "TMPDIR" | "TMP" | "TEMP")
-            && name.bytes().any(|b| b.is_ascii_alphabetic())
-            && self.is_brief()
-            && !script.commands.iter().any(|command| {
-                let assigned = command.assignments.iter().any(|set| set.name == *name);
-                assigned || matches!(command.name(), Some("read" | "getopts" | "mapfile" | "."))
-            })
-    }
-
-    fn shred(&mut self, command: &Command) {
-        self.holds_for_ransom(command);
-        for word in operands(command.args()) {
-            let place = self.place(&word.text);
-            if place.is(Kind::Disk) {
-                let reason = format!("overwrites the device {}", place.path);
-                self.add(Rule::DestroyDisk, command.span, reason);
-            } else if !place.within(self.files().allowed) {
-                let reason = format!("overwrites {} beyond recovery", word.text);
-                self.add(Rule::TraceRemoval, command.span, reason);
-            }
-        }
-    }
-
     fn copy(&mut self, name: &str, command: &Command) {
         let args = command.args();
         if name == "install" && has(args, "d", &["directory"]) {
@@ -541,26 +349,6 @@ impl Judge<'_> {
         }
     }
 
-    fn dd(&mut self, command: &Command) {
-        let args = command.args();
-        let starts = |prefix: &str| args.iter().any(|word| word.text.starts_with(prefix));
-        let endless = ["if=/dev/zero", "if=/dev/urandom", "if=/dev/random"]
-            .iter()
-            .any(|source| starts(source));
-        let bounded = starts("count=") && dd_size(args) < HUGE;
-        if endless && starts("of=") && !starts("of=/dev/") && !bounded {
-            self.add(Rule::DestroyDisk, command.span, "fills the disk");
-        }
-        for word in args {
-            if let Some(target) = word.text.strip_prefix("of=") {
-                self.write_at(target, Writing::Replace, command.span);
-            }
-            if let Some(source) = word.text.strip_prefix("if=") {
-                self.read_at(source, command.span);
-            }
-        }
-    }
-
     fn sed(&mut self, command: &Command) {
         let args = command.args();
         let page = |word: &Word| {
@@ -604,44 +392,6 @@ impl Judge<'_> {
         {
             // The script's own `w file`.
             self.write_at(&format!("/{file}"), Writing::Append, command.span);
-        }
-    }
-
-    fn format_disk(&mut self, command: &Command) {
-        // A file of the work is an image, whatever is made in it.
-        let image = |word: &Word| {
-            let place = self.place(&word.text);
-            matches!(place.root, Root::Inside) && word.literal().is_some()
-        };
-        let mut targets = operands(command.args()).peekable();
-        if targets.peek().is_some() {
-            let certain = targets.any(|word| !image(word));
-            let reason = "formats a file system";
-            self.findings
-                .weigh(certain, Rule::DestroyDisk, command.span, reason);
-        }
-    }
-
-    fn partition(&mut self, name: &str, command: &Command) {
-        let args = command.args();
-        let dry = |word: &Word| {
-            matches!(
-                word.text.as_str(),
-                "print" | "-n" | "--no-act" | "--no-action"
-            )
-        };
-        let shows = has(args, "l", &["list", "print", "dump"]) || args.iter().any(dry);
-        let changes = match name {
-            "hdparm" => has(args, "", &["security-erase", "trim-sector-ranges"]),
-            _ => !shows,
-        };
-        let disk = operands(args).any(|word| Place::new(&word.text).is(Kind::Disk));
-        if changes && disk {
-            let reason = format!("`{name}` changes how a disk is divided");
-            // Told in advance what to do, it asks nobody.
-            let told = !matches!(command.stdin, stockade_shell::Stdin::Inherited);
-            self.findings
-                .weigh(told, Rule::DestroyDisk, command.span, reason);
         }
     }
 }
@@ -688,32 +438,4 @@ fn completes(command: &Command) -> bool {
         Some("echo" | "printf" | "cat" | "curl" | "wget")
     );
     !prints && matches!(first, Some("completion" | "completions"))
-}
-
-/// More than anyone has to spare: half a terabyte.
-const HUGE: u64 = 500 << 30;
-
-/// How much `dd` is told to write.
-fn dd_size(args: &[Word]) -> u64 {
-    let value = |name: &str| {
-        let text = args.iter().find_map(|word| word.text.strip_prefix(name));
-        text.map(bytes)
-    };
-    let count = value("count=").unwrap_or(0);
-    count.saturating_mul(value("bs=").unwrap_or(512))
-}
-
-/// A number with a unit, as `dd` and `head` take it; nothing if it is not one.
-fn bytes(text: &str) -> u64 {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match text[digits.len()..].chars().next() {
-        Some('k' | 'K') => 1 << 10,
-        Some('m' | 'M') => 1 << 20,
-        Some('g' | 'G') => 1 << 30,
-        Some('t' | 'T') => 1 << 40,
-        _ => 1u64,
-    };
-    digits
-        .parse::<u64>()
-        .map_or(0, |number| number.saturating_mul(unit))
 }

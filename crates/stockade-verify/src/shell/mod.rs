@@ -2,6 +2,7 @@
 
 mod blind;
 mod disguise;
+mod disks;
 mod doors;
 mod download;
 mod editing;
@@ -22,6 +23,7 @@ mod patterns;
 mod programs;
 mod ransom;
 mod rearranged;
+mod removal;
 mod search;
 mod services;
 mod sessions;
