@@ -26,6 +26,9 @@ fn services_are_told_by_a_verb() {
             "juju destroy-model prod -y",
             "kopia snapshot delete s1 --delete",
             "rpk topic delete orders",
+            "sentry-cli releases delete 1.0",
+            "dokku apps:destroy shop",
+            "curl -X POST 'http://prom:9090/api/v1/admin/tsdb/delete_series?match[]=x'",
             "pulumi --yes destroy",
             "scw instance server terminate 11",
         ],
@@ -64,6 +67,12 @@ fn stores_of_every_kind_are_emptied() {
             "curl -d 'q=DROP DATABASE metrics' http://influx:8086/query",
         ],
     );
+    is_unsafe("bash", "scp motd root@host:/etc/motd", "file-write");
+    is_unsafe(
+        "bash",
+        "echo 'disable server web/a' | socat - /run/haproxy.sock",
+        "system-stop",
+    );
     is_unsafe("bash", "redis-cli module load /tmp/m.so", "shell-escape");
     is_unsafe(
         "bash",
@@ -81,6 +90,8 @@ fn stores_of_every_kind_are_emptied() {
             "psql -c 'DELETE FROM orders WHERE id = 7'",
             "bq query 'SELECT 1'",
             "redis-cli config get save",
+            "scp app.tgz host:/srv/app/",
+            "echo 'show info' | socat - /run/haproxy.sock",
         ],
     );
 }

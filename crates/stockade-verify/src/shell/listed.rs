@@ -126,6 +126,10 @@ impl Judge<'_> {
                 "drop table",
                 "drop measurement",
                 "truncate table",
+                "admin/tsdb/delete_series",
+                "admin/tsdb/clean_tombstones",
+                "<delete><query>*:*",
+                "deleteindex=true",
                 "\"purge_everything\":true",
                 "\"purge_everything\": true",
             ];

@@ -90,6 +90,17 @@ impl Judge<'_> {
             "nc" | "ncat" | "netcat" | "telnet" | "socat" => {
                 let lower = text.text.to_ascii_lowercase();
                 let word = lower.split_ascii_whitespace().next().unwrap_or_default();
+                let orders = [
+                    "disable server",
+                    "shutdown sessions",
+                    "shutdown frontend",
+                    "disable frontend",
+                    "del server",
+                ];
+                if orders.iter().any(|order| lower.starts_with(order)) {
+                    let reason = "tells a load balancer to drop what it serves";
+                    return self.add(Rule::SystemStop, command.span, reason);
+                }
                 if matches!(word, "flush_all" | "flushall" | "flushdb") {
                     let reason = format!("empties a store through `{name}`");
                     self.add(Rule::DestroyData, command.span, reason);

@@ -63,6 +63,36 @@ impl Judge<'_> {
         staged
     }
 
+    /// `scp file root@host:/etc/`: over the system of another machine.
+    pub(super) fn copies_over_system(&mut self, name: &str, command: &Command) {
+        let target = operands(command.args())
+            .last()
+            .map(|word| word.text.as_str());
+        let path = target
+            .and_then(|text| text.split_once(':'))
+            .map(|(_, path)| path);
+        let system = |path: &str| {
+            let inside = [
+                "/etc/",
+                "/bin/",
+                "/sbin/",
+                "/usr/bin/",
+                "/usr/sbin/",
+                "/lib/",
+                "/boot/",
+            ];
+            let whole = matches!(
+                path.trim_end_matches('/'),
+                "" | "/etc" | "/bin" | "/usr" | "/usr/bin" | "/boot" | "/lib"
+            );
+            path.starts_with('/') && (whole || inside.iter().any(|start| path.starts_with(start)))
+        };
+        if matches!(name, "scp" | "rsync") && self.is_brief() && path.is_some_and(system) {
+            let reason = format!("`{name}` writes over the system of another machine");
+            self.add(Rule::FileWrite, command.span, reason);
+        }
+    }
+
     /// `scp file user@203.0.113.9:`: people name the machines they know.
     pub(super) fn sends_to_address(&mut self, name: &str, command: &Command) -> bool {
         let target = operands(command.args()).last();

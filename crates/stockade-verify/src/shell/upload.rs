@@ -278,6 +278,7 @@ impl Judge<'_> {
                 return self.add(Rule::NetworkHost, command.span, reason);
             }
         }
+        self.copies_over_system(name, command);
         if self.sends_to_address(name, command) {
             return;
         }
