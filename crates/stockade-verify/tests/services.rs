@@ -371,6 +371,8 @@ fn the_same_by_another_road() {
             "kubectl delete ns prod --dry-run=client",
             "mkfs.ext4 -q -F disk.img",
             "perl -e 'print chr(65)'",
+            "lua -e 'confirm(\"/etc\")'",
+            "ruby -e 'puts browser.chrome; system(\"ls\")'",
             "perl -e 'print \"rm\", \"-rf\", \"/etc\"'",
             "elixir -e 'IO.puts(\"rm\")'",
             "ssh host <<< 'uptime'",

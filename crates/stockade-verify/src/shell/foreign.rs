@@ -93,9 +93,19 @@ impl Calls {
             evaluates: any(EVALUATES),
             decodes: any(DECODES),
             writes: any(WRITES),
-            deletes: any(DELETES),
+            deletes: any(DELETES) || calls_rm(lower),
         }
     }
+}
+
+/// `rm("path")`, as some languages call it; not `confirm("…")`.
+fn calls_rm(lower: &str) -> bool {
+    ["rm(\"", "rm('"].iter().any(|call| {
+        lower.match_indices(call).take(64).any(|(at, _)| {
+            let before = lower[..at].chars().next_back();
+            before.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '.')
+        })
+    })
 }
 
 const SOCKETS: &[&str] = &[
@@ -182,7 +192,10 @@ const DECODES: &[&str] = &[
     "map {chr",
     "map { chr",
     "(&:chr)",
-    ".chr",
+    ".chr}",
+    ".chr)",
+    ".chr.",
+    ".chr;",
     "chr(",
     "string.char(",
     "array_map('chr'",
@@ -233,8 +246,6 @@ const DELETES: &[&str] = &[
     "fileutils.rm",
     "os.remove",
     "delete(",
-    "rm(\"",
-    "rm('",
     "delete-directory",
     "delete-file",
 ];
