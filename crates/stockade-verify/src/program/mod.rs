@@ -4,6 +4,7 @@
 mod act;
 mod api;
 mod attack;
+mod callbacks;
 mod calls;
 mod classes;
 mod cloud;
