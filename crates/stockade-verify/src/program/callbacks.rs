@@ -23,6 +23,17 @@ impl Eval<'_, '_> {
                     | "document.documentElement.addEventListener"
             )
         );
+        let watches = callee.as_api().is_some_and(|path| {
+            let of = [
+                "chrome.webRequest.",
+                "browser.webRequest.",
+                "chrome.cookies.",
+            ];
+            path.ends_with(".addListener") && of.iter().any(|root| path.starts_with(root))
+        });
+        if watches {
+            return Taint::SECRET;
+        }
         match args.positional.first().and_then(Value::exact) {
             Some("keydown" | "keypress" | "keyup") => Taint::SECRET,
             Some("submit" | "change" | "input" | "paste" | "blur" | "focusout") if everywhere => {

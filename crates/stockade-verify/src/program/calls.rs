@@ -38,6 +38,7 @@ impl Eval<'_, '_> {
         }
         self.judge.constructs = call.constructs;
         let result = self.invoke(&callee, &args, span, &functions);
+        let result = self.asks(&call.callee, &args, result);
         self.keeps(&call.callee, &args);
         result
     }

@@ -124,6 +124,11 @@ impl<'a> Judge<'a> {
                         .weigh(self.brief, Rule::CredentialRead, span, reason);
                 }
                 Some(("code", at)) => self.code(path, args.positional.get(at), span),
+                Some(("markup", at)) => {
+                    if let Some(value) = args.positional.get(at) {
+                        self.shows_markup(value, span);
+                    }
+                }
                 _ => {}
             }
             return match known.map(|entry| entry.action) {

@@ -28,6 +28,9 @@ const MARKS: &[&[u8]] = &[
     b"\"__proto__\"",
     b"xmrig",
     b"mining.",
+    b"cryptonight",
+    b"coin-hive",
+    b"cryptoloot",
     b".__globals__",
     b"index-url",
 ];
@@ -165,6 +168,20 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
 /// Commands and data against the machine, its protection, its objects.
 fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
     let has = |part: &str| lower.contains(part);
+    let everything = [
+        "$(env",
+        "$(printenv",
+        "`env`",
+        "`printenv`",
+        "tojson(secrets)",
+    ];
+    let sends = has("curl ") || has("wget ");
+    if sends && everything.iter().any(|part| has(part)) {
+        return Some((
+            Rule::Exfiltration,
+            "a command that sends the whole environment out",
+        ));
+    }
     if has("vssadmin delete shadows")
         || has("wbadmin delete catalog")
         || has("bcdedit /set") && has("recoveryenabled")
@@ -189,6 +206,9 @@ fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
         "mining.subscribe",
         "mining.authorize",
         "mining.submit",
+        "cryptonight",
+        "coin-hive",
+        "cryptoloot",
     ]
     .iter()
     .any(|part| has(part))

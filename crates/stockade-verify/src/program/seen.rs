@@ -19,6 +19,8 @@ pub(super) struct Seen {
     pub(super) hosts: HashSet<String>,
     /// Processes that were forked, by where.
     pub(super) forks: HashMap<usize, usize>,
+    /// Connections that were opened, by where.
+    pub(super) dials: HashMap<usize, usize>,
     /// Threads and the like that were started.
     pub(super) threads: usize,
     /// Something was asked or sent over the network.
