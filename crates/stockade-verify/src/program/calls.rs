@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::api::Dialect;
-use super::callbacks::{returns_made, walked};
+use super::callbacks::{returns_made, rewrites, walked};
 use super::classes;
 use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED, RECURSION};
 use super::hash::Map;
@@ -148,7 +148,8 @@ impl Eval<'_, '_> {
                 .unwrap_or_else(|| Value::unknown(given));
             let inner = Args::of(vec![item.with(given); count]);
             let returned = returns_made(callee);
-            let made = self.enter_for(function, &inner, returned && given.has(Taint::FILE));
+            let wanted = returned && (given.has(Taint::FILE) || rewrites(callee));
+            let made = self.enter_for(function, &inner, wanted);
             if returned {
                 result.taint |= made.taint.without(Taint::UNBOUND | Taint::PARAM);
             }

@@ -93,6 +93,12 @@ pub(super) fn is_cloud(library: &str) -> bool {
 
 /// `delete_bucket`, `deleteBucket`, `DeleteBucket` and their kin.
 fn destroys(name: &str) -> bool {
+    // Azure's: `begin_delete`, `beginDeleteAndWait`.
+    let begun = ["begin_", "begin", "Begin"];
+    let name = begun
+        .iter()
+        .find_map(|begun| name.strip_prefix(begun))
+        .unwrap_or(name);
     ["delete", "terminate", "purge", "destroy"]
         .iter()
         .any(|verb| {

@@ -250,6 +250,24 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// `sys.breakpointhook = os.system`: what a module calls is something else from now on.
+    pub(crate) fn hooks_up(&mut self, base: &Value, attr: &str, value: &Value, span: Span) {
+        let (Some(module), Some(path)) = (base.as_api(), value.as_api()) else {
+            return;
+        };
+        let entry = self.dialect.entry(path);
+        let runs = entry.is_some_and(|entry| matches!(entry.action, "shell" | "code" | "argv"));
+        let known = matches!(
+            module,
+            "sys" | "builtins" | "__builtins__" | "os" | "io" | "json"
+        );
+        if self.dialect == Dialect::Python && runs && known {
+            let reason = format!("has `{module}.{attr}` run `{path}`");
+            self.findings
+                .weigh(self.brief, Rule::ObfuscatedName, span, reason);
+        }
+    }
+
     /// `os.environ["LD_PRELOAD"] = …`
     pub(crate) fn item_set(&mut self, base: &Value, index: &Value, value: &Value, span: Span) {
         self.exposes(base, index.exact(), value, span);

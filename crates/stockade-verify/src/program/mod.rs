@@ -30,6 +30,7 @@ mod mangled;
 mod modules;
 mod names;
 mod objects;
+mod options;
 mod payload;
 mod places;
 mod python;

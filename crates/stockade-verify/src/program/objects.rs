@@ -237,6 +237,7 @@ impl Judge<'_> {
         self.sql(base, name, args, span);
         self.serves(name, args, span);
         self.forces_push(name, args, span);
+        self.commands_in(args, span);
         self.privileges(args, span);
         self.hands_file(name, args, span);
         self.system_function(name, span);

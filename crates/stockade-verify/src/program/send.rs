@@ -125,6 +125,7 @@ impl Judge<'_> {
             return;
         }
         self.privileges(args, span);
+        self.attaches(path, args, span);
         let archive = |value: &Value| match &value.kind {
             Kind::Handle(file) => self.archived.contains(file),
             _ => false,
@@ -177,6 +178,8 @@ impl Judge<'_> {
         let shell = taint.has(Taint::OUTPUT) && taint.has(Taint::SOCKET);
         if taint.has(certain) || shell {
             self.sends(name, args, span);
+        } else {
+            self.attaches(name, args, span);
         }
     }
 
