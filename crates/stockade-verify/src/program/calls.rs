@@ -132,6 +132,9 @@ impl Eval<'_, '_> {
             }
         };
         self.callbacks(callee, args, span);
+        if functions.is_empty() {
+            return result;
+        }
         let again = self.comes_back(callee, args, functions);
         let outer = self.hurries(again);
         let typed = self.heard(callee, args);

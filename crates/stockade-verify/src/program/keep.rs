@@ -165,7 +165,12 @@ fn asks_secrets(query: &Value) -> bool {
     let Some(text) = query.as_text().filter(|text| text.len() < 4096) else {
         return false;
     };
-    let lower = text.trim_start().to_ascii_lowercase();
+    let text = text.trim_start();
+    let selects = text.get(..7);
+    if !selects.is_some_and(|verb| verb.eq_ignore_ascii_case("select ")) {
+        return false;
+    }
+    let lower = text.to_ascii_lowercase();
     let Some((columns, _)) = lower
         .strip_prefix("select ")
         .and_then(|rest| rest.split_once(" from "))
