@@ -10,6 +10,9 @@ use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
 
+/// Functions of libraries replaced that are looked at, over the whole text.
+const WRAPS: usize = 256;
+
 impl Eval<'_, '_> {
     /// What a listener is told: keys, what is typed anywhere on a page, what other pages post.
     pub(super) fn heard(&self, callee: &Value, args: &Args) -> Taint {
@@ -73,6 +76,10 @@ impl Eval<'_, '_> {
         if self.dialect == Dialect::Go || classes::own(path).is_some() {
             return;
         }
+        if self.wraps >= WRAPS {
+            return;
+        }
+        self.wraps += 1;
         let replaced = format!("{path}.{attr}");
         let talks = self.dialect.entry(&replaced).is_some_and(|entry| {
             let network = [
@@ -86,7 +93,10 @@ impl Eval<'_, '_> {
             network.contains(&entry.action) || matches!(entry.action, "transmit" | "mail")
         });
         let kept = |value: &Value| value.as_api() == Some(&*replaced);
-        let wraps = self.scopes.iter().any(|scope| scope.values().any(kept));
+        let wraps = self
+            .scopes
+            .iter()
+            .any(|scope| scope.values().take(4096).any(kept));
         if wraps && !talks {
             let args = Args::of(vec![Value::unknown(Taint::SECRET); function.params.len()]);
             self.enter(&Rc::clone(function), &args);

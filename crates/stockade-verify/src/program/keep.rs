@@ -162,7 +162,7 @@ impl Eval<'_, '_> {
 
 /// A query for columns that hold secrets.
 fn asks_secrets(query: &Value) -> bool {
-    let Some(text) = query.as_text().filter(|text| text.len() < 4096) else {
+    let Some(text) = query.as_text().filter(|text| text.len() < 1024) else {
         return false;
     };
     let text = text.trim_start();

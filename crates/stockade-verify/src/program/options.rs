@@ -7,55 +7,47 @@ use crate::paths::{self, Place};
 use crate::result::Span;
 use crate::rule::Rule;
 
-/// Options inside options that are looked at.
-const DEPTH: usize = 3;
+/// Options inside options that are looked at, and how many in all.
+const DEPTH: usize = 4;
+const MOST: usize = 128;
+/// Commands among options that are judged, over the whole text.
+const COMMANDS: usize = 64;
 
 impl Judge<'_> {
     /// `run(module="shell", module_args="…")`, `BashOperator(bash_command="…")`
     pub(super) fn commands_in(&mut self, args: &Args, span: Span) {
-        for (name, value) in &args.named {
-            self.command_option(name, value, DEPTH, span);
-        }
-        for value in &args.positional {
-            self.command_option("", value, DEPTH, span);
-        }
-    }
-
-    fn command_option(&mut self, name: &str, value: &Value, depth: usize, span: Span) {
-        match &value.kind {
-            Kind::Dict(pairs) if depth > 0 && pairs.len() <= 16 => {
-                for (key, value) in pairs.iter() {
-                    let key = key.exact().unwrap_or_default();
-                    self.command_option(key, value, depth - 1, span);
+        for (name, value) in leaves(args) {
+            if !is_command(name) || self.seen.options >= COMMANDS {
+                continue;
+            }
+            match &value.kind {
+                Kind::Text(text) if text.contains(' ') => {
+                    self.seen.options += 1;
+                    self.command_text(text, span);
                 }
-            }
-            Kind::Text(text) if is_command(name) && text.contains(' ') => {
-                self.command_text(text, span);
-            }
-            Kind::List(items) if is_command(name) => {
-                let texts: Vec<&str> = items.iter().take(32).filter_map(Value::as_text).collect();
-                // One command in words, or commands one by one.
-                if texts.iter().any(|text| text.contains(' ')) {
-                    for text in texts {
-                        self.command_text(text, span);
+                Kind::List(items) => {
+                    let words = items.iter().take(32).filter_map(Value::as_text);
+                    let words: Vec<&str> = words.collect();
+                    // One command in words; commands one by one are leaves of their own.
+                    if words.len() > 1 && !words.iter().any(|word| word.contains(' ')) {
+                        self.seen.options += 1;
+                        self.command_text(&words.join(" "), span);
                     }
-                } else if texts.len() > 1 {
-                    self.command_text(&texts.join(" "), span);
                 }
+                _ => {}
             }
-            _ => {}
         }
     }
 
     /// `attachments: [{path: "/etc/shadow"}]`: a file that is sent by its name.
     pub(super) fn attaches(&mut self, path: &str, args: &Args, span: Span) {
-        let attached = args
-            .all()
-            .find_map(|value| attachment("", value, DEPTH + 1))
-            .filter(|file| {
-                let place = Place::new(file);
-                place.is(paths::Kind::Credential) || is_foreign(&place)
-            });
+        let names = ["path", "file", "filePath", "filepath", "attachment"];
+        let attached = leaves(args).into_iter().find_map(|(name, value)| {
+            let file = value.as_text().filter(|_| names.contains(&name))?;
+            let place = Place::new(file);
+            let theirs = place.is(paths::Kind::Credential) || is_foreign(&place);
+            (file.starts_with(['/', '~']) && theirs).then_some(file)
+        });
         if let Some(file) = attached {
             let reason = format!("`{path}` sends {file}");
             self.findings.add(Rule::Exfiltration, span, reason);
@@ -80,24 +72,36 @@ fn is_command(name: &str) -> bool {
     )
 }
 
-/// The first file that options name.
-fn attachment<'v>(name: &str, value: &'v Value, depth: usize) -> Option<&'v str> {
+/// Values in the objects and lists of arguments, each with the name that it stands under; lists
+/// too. Not all, where there are very many.
+pub(super) fn leaves(args: &Args) -> Vec<(&str, &Value)> {
+    let mut out = Vec::new();
+    for (name, value) in &args.named {
+        gather(name, value, DEPTH, &mut out);
+    }
+    for value in &args.positional {
+        gather("", value, DEPTH, &mut out);
+    }
+    out
+}
+
+fn gather<'v>(name: &'v str, value: &'v Value, depth: usize, out: &mut Vec<(&'v str, &'v Value)>) {
+    if out.len() >= MOST {
+        return;
+    }
     match &value.kind {
-        Kind::Dict(pairs) if depth > 0 && pairs.len() <= 16 => pairs
-            .iter()
-            .find_map(|(key, value)| attachment(key.exact().unwrap_or_default(), value, depth - 1)),
+        Kind::Dict(pairs) if depth > 0 => {
+            for (key, value) in pairs.iter().take(MOST) {
+                gather(key.exact().unwrap_or_default(), value, depth - 1, out);
+            }
+        }
         Kind::List(items) if depth > 0 => {
-            let mut items = items.iter().take(16);
-            items.find_map(|value| attachment(name, value, depth - 1))
+            out.push((name, value));
+            for item in items.iter().take(MOST) {
+                gather(name, item, depth - 1, out);
+            }
         }
-        Kind::Text(text)
-            if matches!(
-                name,
-                "path" | "file" | "filePath" | "filepath" | "attachment"
-            ) =>
-        {
-            text.starts_with(['/', '~']).then_some(text)
-        }
-        _ => None,
+        Kind::Text(_) => out.push((name, value)),
+        _ => {}
     }
 }

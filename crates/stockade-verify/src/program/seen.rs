@@ -28,6 +28,8 @@ pub(super) struct Seen {
     pub(super) watches: Option<Span>,
     /// An interpreter was started that reads what to run.
     pub(super) interpreter: Option<Span>,
+    /// Commands among options that were judged.
+    pub(super) options: usize,
     /// Where the request goes that was opened last.
     pub(super) opened: Option<String>,
     /// A hundred threads or more.

@@ -51,7 +51,7 @@ impl Eval<'_, '_> {
                 let left = self.expr(left);
                 let right = self.expr(right);
                 if *op == Op::Mul {
-                    let all = self.repeated(expr).filter(|(_, held)| *held);
+                    let all = self.repeated(expr, 8).filter(|(_, held)| *held);
                     self.judge
                         .repeats(&left, &right, all.map(|(all, _)| all), expr.span);
                 }
@@ -155,7 +155,7 @@ impl Eval<'_, '_> {
     }
 
     /// How long a product of numbers with one text or list is, and whether there is one.
-    fn repeated(&self, expr: &Expr) -> Option<(i64, bool)> {
+    fn repeated(&self, expr: &Expr, depth: usize) -> Option<(i64, bool)> {
         let length = |length: usize| i64::try_from(length).ok().map(|length| (length, true));
         match &expr.kind {
             ExprKind::Text(text) => length(text.len()),
@@ -166,8 +166,9 @@ impl Eval<'_, '_> {
                 Kind::Int(int) => Some((int, false)),
                 _ => None,
             },
-            ExprKind::Binary(Op::Mul, left, right) => {
-                let ((left, held), (right, holds)) = (self.repeated(left)?, self.repeated(right)?);
+            ExprKind::Binary(Op::Mul, left, right) if depth > 0 => {
+                let (left, held) = self.repeated(left, depth - 1)?;
+                let (right, holds) = self.repeated(right, depth - 1)?;
                 Some((left.saturating_mul(right), held || holds))
             }
             _ => None,
