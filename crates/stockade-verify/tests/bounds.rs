@@ -205,3 +205,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn texts_made_in_loops_have_an_end() {
+    let word = "x; ".repeat(5_000);
+    let python = format!(
+        "import os\nt = '{word}'\nfor i in range(1000):\n    os.system(t)\n    os.system(t + str(i))\n    exec('y = ' + str(i) + '#' + t)\n"
+    );
+    ends(Language::Python, "commands in a loop", python.as_bytes());
+    // Values that hold one value many times over.
+    let mut nested = String::from("a = {'command': 'ls -l'}\n");
+    for _ in 0..20 {
+        nested.push_str("a = {'p': a, 'q': a, 'r': [a, a]}\n");
+    }
+    nested.push_str(
+        &"f.create_thing(a, path=a)\nrequests.post('https://a.example', json=a)\n".repeat(2_000),
+    );
+    ends(Language::Python, "values within values", nested.as_bytes());
+    let product = format!("x = {}1\n", "2 * ".repeat(150)).repeat(2_000);
+    ends(Language::Python, "products", product.as_bytes());
+    let mut replaced = String::new();
+    for at in 0..3_000 {
+        let _ = writeln!(
+            replaced,
+            "var v{at} = lib.f{at};\nlib.f{at} = function (a) {{ return a; }};"
+        );
+    }
+    let replaced = format!("const lib = require('lib');\n{replaced}");
+    ends(
+        Language::JavaScript,
+        "functions replaced",
+        replaced.as_bytes(),
+    );
+}

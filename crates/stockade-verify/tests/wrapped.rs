@@ -170,3 +170,14 @@ fn disks_and_memory_filled() {
         ],
     );
 }
+
+#[test]
+fn channels_wait() {
+    all_safe(
+        "go",
+        &[
+            "package main\n\nimport (\n\t\"net/http\"\n\t\"time\"\n)\n\nfunc main() {\n\tt := time.NewTicker(time.Minute)\n\tfor {\n\t\t<-t.C\n\t\thttp.Get(\"https://a.example/health\")\n\t}\n}\n",
+            "package main\n\nfunc main() {\n\tc := make(chan int)\n\tfor {\n\t\tn := <-c\n\t\tgo work(n)\n\t}\n}\n",
+        ],
+    );
+}

@@ -110,6 +110,10 @@ impl Dialect {
                 if let Some(path) = path.or_else(|| table.roots.contains(name).then_some(name)) {
                     return Value::api(path);
                 }
+                // Channels give what they were given.
+                if name == "<-" {
+                    return Value::UNKNOWN;
+                }
                 if GO_BUILTINS.contains(&name) {
                     return Value::api(name);
                 }

@@ -200,6 +200,11 @@ impl Judge<'_> {
 
     /// Markup put into a page: whoever wrote it runs code there.
     pub(crate) fn shows_markup(&mut self, value: &Value, span: Span) {
+        let elsewhere = value.as_text().is_some_and(|text| text.contains("//"));
+        if elsewhere && value.deep_taint().has(Taint::SECRET) {
+            let reason = "sends credentials out in the address of an image or frame";
+            self.findings.add(Rule::Exfiltration, span, reason);
+        }
         if value
             .deep_taint()
             .has(Taint::INPUT | Taint::DOWNLOADED | Taint::SOCKET)

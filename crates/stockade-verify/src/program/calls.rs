@@ -3,13 +3,13 @@
 use std::rc::Rc;
 
 use super::api::Dialect;
+use super::callbacks::{returns_made, rewrites, walked};
 use super::classes;
 use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED, RECURSION};
 use super::hash::Map;
 use super::ir::{Call, Expr, ExprKind, Function};
 use super::loops::Excess;
 use super::value::{Args, Kind, Taint, Value};
-use crate::paths::UNKNOWN;
 use crate::result::Span;
 
 impl Eval<'_, '_> {
@@ -38,6 +38,7 @@ impl Eval<'_, '_> {
         }
         self.judge.constructs = call.constructs;
         let result = self.invoke(&callee, &args, span, &functions);
+        let result = self.asks(&call.callee, &args, result);
         self.keeps(&call.callee, &args);
         result
     }
@@ -131,6 +132,9 @@ impl Eval<'_, '_> {
             }
         };
         self.callbacks(callee, args, span);
+        if functions.is_empty() {
+            return result;
+        }
         let again = self.comes_back(callee, args, functions);
         let outer = self.hurries(again);
         let typed = self.heard(callee, args);
@@ -147,7 +151,8 @@ impl Eval<'_, '_> {
                 .unwrap_or_else(|| Value::unknown(given));
             let inner = Args::of(vec![item.with(given); count]);
             let returned = returns_made(callee);
-            let made = self.enter_for(function, &inner, returned && given.has(Taint::FILE));
+            let wanted = returned && (given.has(Taint::FILE) || rewrites(callee));
+            let made = self.enter_for(function, &inner, wanted);
             if returned {
                 result.taint |= made.taint.without(Taint::UNBOUND | Taint::PARAM);
             }
@@ -156,144 +161,8 @@ impl Eval<'_, '_> {
         result
     }
 
-    /// What a listener is told: keys, what is typed anywhere on a page, what other pages post.
-    fn heard(&self, callee: &Value, args: &Args) -> Taint {
-        let everywhere = matches!(
-            callee.as_api(),
-            Some(
-                "document.addEventListener"
-                    | "window.addEventListener"
-                    | "addEventListener"
-                    | "document.body.addEventListener"
-                    | "document.documentElement.addEventListener"
-            )
-        );
-        match args.positional.first().and_then(Value::exact) {
-            Some("keydown" | "keypress" | "keyup") => Taint::SECRET,
-            Some("submit" | "change" | "input" | "paste" | "blur" | "focusout") if everywhere => {
-                Taint::SECRET
-            }
-            Some("message") if self.dialect == Dialect::JavaScript => Taint::INPUT,
-            _ => Taint::NONE,
-        }
-    }
-
-    /// Whether what is handed on is called again and again at once: by a timer, or because it hands
-    /// itself on.
-    fn comes_back(&self, callee: &Value, args: &Args, functions: &[Rc<Function>]) -> bool {
-        let pause = args.positional.get(1).and_then(Value::as_int);
-        let active = |function: &Rc<Function>| self.active.contains(&Rc::as_ptr(function));
-        match callee.as_api() {
-            Some("setInterval") => pause.is_some_and(|pause| pause < 100),
-            Some("setTimeout") => pause.unwrap_or(0) < 100 && functions.iter().any(active),
-            Some("setImmediate" | "process.nextTick" | "queueMicrotask") => {
-                functions.iter().any(active)
-            }
-            _ => false,
-        }
-    }
-
-    /// A library's function replaced by one that calls it: whatever others give the library, this
-    /// one gets.
-    pub(super) fn intercepts(&mut self, base: &Value, attr: &str, value: &Value) {
-        let (Kind::Api(path), Kind::Function(function)) = (&base.kind, &value.kind) else {
-            return;
-        };
-        if self.dialect == Dialect::Go || classes::own(path).is_some() {
-            return;
-        }
-        let replaced = format!("{path}.{attr}");
-        let talks = self.dialect.entry(&replaced).is_some_and(|entry| {
-            let network = [
-                "fetch",
-                "send",
-                "fetch-or-send",
-                "request",
-                "exchange",
-                "connect",
-            ];
-            network.contains(&entry.action) || matches!(entry.action, "transmit" | "mail")
-        });
-        let kept = |value: &Value| value.as_api() == Some(&*replaced);
-        let wraps = self.scopes.iter().any(|scope| scope.values().any(kept));
-        if wraps && !talks {
-            let args = Args::of(vec![Value::unknown(Taint::SECRET); function.params.len()]);
-            self.enter(&Rc::clone(function), &args);
-        }
-    }
-
-    /// Whether a function starts itself as a thread or process, again and again.
-    fn multiplies(&self, path: &str, functions: &[Rc<Function>]) -> bool {
-        let active = |function: &Rc<Function>| self.active.contains(&Rc::as_ptr(function));
-        self.endless > 0
-            && functions.iter().any(active)
-            && self
-                .dialect
-                .entry(path)
-                .is_some_and(|entry| entry.action == "thread")
-    }
-
-    /// Library functions handed on to be called: `Thread(target=f, args=…)`, `submit(f, …)`.
-    fn callbacks(&mut self, receiver: &Value, args: &Args, span: Span) {
-        let dangerous = |eval: &Self, value: &Value| {
-            let entry = value.as_api().and_then(|path| eval.dialect.entry(path));
-            entry.is_some_and(|entry| {
-                matches!(
-                    entry.action,
-                    "shell" | "argv" | "code" | "delete" | "delete-tree"
-                )
-            })
-        };
-        let named = args.named("target").or_else(|| args.named("func"));
-        let mut found = None;
-        if let Some(callee) = named.filter(|callee| dangerous(self, callee)) {
-            let given = args
-                .named("args")
-                .and_then(Value::as_list)
-                .unwrap_or_default();
-            found = Some((callee.clone(), given.to_vec()));
-        } else if let Some(at) = args
-            .positional
-            .iter()
-            .position(|value| dangerous(self, value))
-        {
-            let rest = &args.positional[at + 1..];
-            let given = match rest {
-                [only] => only
-                    .as_list()
-                    .map_or_else(|| rest.to_vec(), <[Value]>::to_vec),
-                _ => rest.to_vec(),
-            };
-            found = Some((args.positional[at].clone(), given));
-        }
-        if let Some((callee, mut positional)) = found {
-            if positional.is_empty() {
-                // `.then(eval)`, `register_function(os.system)`: called with what is not here.
-                if !self.calls_back(receiver, &callee) {
-                    return;
-                }
-                positional.push(Value::unknown(receiver.deep_taint()));
-            }
-            let args = Args::of(positional);
-            self.invoke(&callee, &args, span, &[]);
-        }
-    }
-
-    /// Whether whoever is given a function that runs code will call it.
-    fn calls_back(&self, receiver: &Value, handed: &Value) -> bool {
-        let entry = handed.as_api().and_then(|path| self.dialect.entry(path));
-        let runs = entry.is_some_and(|entry| {
-            entry.action == "code" || entry.action == "shell" && self.dialect == Dialect::Python
-        });
-        runs && match &receiver.kind {
-            Kind::Api(path) => matches!(&**path, "map" | "filter") || path.contains("()"),
-            Kind::Method(inner) => !inner.1.starts_with("assert"),
-            _ => false,
-        }
-    }
-
     /// Enters a function of the file with arguments that tell something; what it returns.
-    fn enter(&mut self, function: &Rc<Function>, args: &Args) -> Value {
+    pub(super) fn enter(&mut self, function: &Rc<Function>, args: &Args) -> Value {
         self.enter_for(function, args, false)
     }
 
@@ -408,42 +277,6 @@ impl Eval<'_, '_> {
         }
     }
 
-    /// What `__reduce__` returns is called when the object is unpickled: a function, its arguments.
-    fn unpickled(&mut self, returned: &[Value]) {
-        for value in returned.iter().take(4) {
-            if let Some([callee, args, ..]) = value.as_list()
-                && callee.as_api().is_some()
-            {
-                let args = Args::of(args.as_list().unwrap_or_default().to_vec());
-                self.invoke(callee, &args, Span::default(), &[]);
-            }
-        }
-    }
-
-    /// Members whose change does something: `image.src = …`, `document.onkeydown = …`.
-    pub(super) fn attr_set(&mut self, attr: &str, value: &Value, span: Span) {
-        if self.dialect != Dialect::JavaScript {
-            return;
-        }
-        match (attr, &value.kind) {
-            ("onkeydown" | "onkeypress" | "onkeyup", Kind::Function(function)) => {
-                let args = Args::of(vec![Value::unknown(Taint::SECRET); function.params.len()]);
-                self.enter(&Rc::clone(function), &args);
-            }
-            ("onmessage" | "ondata", Kind::Function(function)) => {
-                let args = Args::of(vec![Value::unknown(Taint::SOCKET); function.params.len()]);
-                self.enter(&Rc::clone(function), &args);
-            }
-            ("src" | "href" | "location", _) => self.judge.navigates(value, span),
-            ("innerHTML" | "outerHTML" | "srcdoc", _) => self.judge.shows_markup(value, span),
-            ("preinstall" | "install" | "postinstall" | "prepare", Kind::Text(_)) => {
-                self.judge.installs(attr, span);
-            }
-            (_, Kind::Function(_)) => self.enter_if_function(value),
-            _ => {}
-        }
-    }
-
     /// A function that nothing here calls is still looked at.
     pub(super) fn enter_if_function(&mut self, value: &Value) {
         if let Kind::Function(function) = &value.kind {
@@ -478,25 +311,4 @@ fn tells(value: &Value) -> bool {
         Kind::Dict(pairs) => pairs.iter().take(64).any(|(_, value)| tells(value)),
         Kind::Int(_) | Kind::Bool(_) | Kind::Unknown | Kind::Method(_) => value.taint.has(origin),
     }
-}
-
-/// Whether a function gives what the function handed to it returns: `bytes.map(f)`.
-fn returns_made(callee: &Value) -> bool {
-    let name = match &callee.kind {
-        Kind::Method(inner) => &*inner.1,
-        Kind::Api(path) => path.rsplit('.').next().unwrap_or(path),
-        _ => return false,
-    };
-    matches!(
-        name,
-        "map" | "flatMap" | "reduce" | "then" | "replace" | "replaceAll" | "from"
-    )
-}
-
-/// What a function that walks a tree calls back with: a path below where it began.
-fn walked(callee: &Value, args: &Args) -> Option<Value> {
-    let walks = ["path/filepath.Walk", "path/filepath.WalkDir"].contains(&callee.as_api()?);
-    let root = args.positional.first()?.as_text().filter(|_| walks)?;
-    let below = format!("{}/{UNKNOWN}", root.trim_end_matches('/'));
-    Some(Value::text(below).with(Taint::WALKED))
 }

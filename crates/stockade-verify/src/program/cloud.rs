@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 use super::hash::Map;
 use super::judge::Judge;
-use super::value::{Args, Kind, Value};
+use super::options::leaves;
+use super::value::{Args, Value};
 use crate::result::Span;
 use crate::rule::Rule;
 
@@ -37,7 +38,12 @@ impl Judge<'_> {
         let Some(service) = found else {
             return;
         };
-        if service.holds.is_empty() || args.all().any(|value| mentions(value, service.holds, 4)) {
+        let mentions = |value: &Value| {
+            value
+                .as_text()
+                .is_some_and(|text| text.contains(service.holds))
+        };
+        if service.holds.is_empty() || leaves(args).iter().any(|(_, value)| mentions(value)) {
             let reason = format!("`{name}` {}", service.says());
             self.findings.weigh(self.brief, service.rule, span, reason);
         }
@@ -93,6 +99,12 @@ pub(super) fn is_cloud(library: &str) -> bool {
 
 /// `delete_bucket`, `deleteBucket`, `DeleteBucket` and their kin.
 fn destroys(name: &str) -> bool {
+    // Azure's: `begin_delete`, `beginDeleteAndWait`.
+    let begun = ["begin_", "begin", "Begin"];
+    let name = begun
+        .iter()
+        .find_map(|begun| name.strip_prefix(begun))
+        .unwrap_or(name);
     ["delete", "terminate", "purge", "destroy"]
         .iter()
         .any(|verb| {
@@ -143,23 +155,6 @@ fn in_words(name: &str) -> String {
         words.push(c.to_ascii_lowercase());
     }
     words
-}
-
-/// Whether a text is somewhere in a value.
-fn mentions(value: &Value, text: &str, depth: usize) -> bool {
-    match &value.kind {
-        Kind::Text(known) => known.contains(text),
-        Kind::List(items) if depth > 0 => items
-            .iter()
-            .take(64)
-            .any(|item| mentions(item, text, depth - 1)),
-        Kind::Dict(pairs) if depth > 0 => pairs
-            .iter()
-            .take(64)
-            .any(|(_, value)| mentions(value, text, depth - 1)),
-        // What a folded call was given is not known any more.
-        _ => false,
-    }
 }
 
 fn table() -> &'static Table {

@@ -7,7 +7,23 @@ use crate::paths::UNKNOWN;
 use crate::result::Span;
 use crate::rule::Rule;
 
+/// Connections that a loop of an ordinary program does not open.
+const CROWD: usize = 100;
+
 impl Judge<'_> {
+    /// The socket of what runs containers: whoever may write to it has the host.
+    pub(super) fn runtime_socket(&mut self, address: &str, span: Span) {
+        let runtimes = ["docker.sock", "containerd.sock", "crio.sock", "podman.sock"];
+        if runtimes
+            .iter()
+            .any(|runtime| address.ends_with(runtime) || address.contains(&format!("{runtime}/")))
+        {
+            let reason = "talks to what runs the machine's containers";
+            self.findings
+                .weigh(self.brief, Rule::ContainerEscape, span, reason);
+        }
+    }
+
     pub(super) fn connects(&mut self, address: Option<&Value>, span: Span) {
         let host = address.and_then(|value| match &value.kind {
             Kind::List(items) => items.first().and_then(Value::as_text).map(str::to_owned),
@@ -18,6 +34,7 @@ impl Judge<'_> {
                 .and_then(|(_, value)| value.as_text().map(str::to_owned)),
             _ => None,
         });
+        self.runtime_socket(host.as_deref().unwrap_or_default(), span);
         let local = host
             .as_deref()
             .and_then(hosts::host_of)
@@ -26,6 +43,13 @@ impl Judge<'_> {
             return;
         }
         self.seen.connects.get_or_insert(span);
+        let here = self.seen.dials.entry(span.start).or_default();
+        *here += 1;
+        if *here == CROWD {
+            let reason = "opens a hundred connections and more from one place";
+            self.findings
+                .weigh(self.brief, Rule::NetworkFlood, span, reason);
+        }
         let dialled = address.filter(|value| value.as_text().is_some());
         if let Some(value) = dialled {
             self.seen.hosts.extend(host.clone());

@@ -56,6 +56,8 @@ pub(crate) struct Eval<'j, 'a> {
     /// How often each function was entered with arguments.
     pub(super) entered: Map<*const Function, usize>,
     pub(super) inlined: usize,
+    /// Functions of libraries that were replaced.
+    pub(super) wraps: usize,
     /// Functions that are being looked at with arguments, the innermost last.
     pub(super) active: Vec<*const Function>,
     /// Functions without a name of their own that were met and not entered yet.
@@ -88,6 +90,7 @@ impl<'j, 'a> Eval<'j, 'a> {
             returned: Vec::new(),
             entered: Map::default(),
             inlined: 0,
+            wraps: 0,
             active: Vec::new(),
             anonymous: Vec::new(),
             open_ended: false,

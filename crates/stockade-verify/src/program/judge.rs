@@ -1,6 +1,7 @@
 //! Judges what a program calls, as the evaluator meets it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::api::{Dialect, Entry};
 use super::gadget;
@@ -23,6 +24,11 @@ use crate::rule::Rule;
 /// Bytes of a text below which it is a snippet.
 const BRIEF: usize = 1_500;
 
+/// Bytes of texts inside a program that are judged, besides some for each of its own.
+const NESTED: usize = 1 << 19;
+/// What one costs besides its bytes.
+const EACH: usize = 1 << 10;
+
 /// The state of judging one program.
 pub(crate) struct Judge<'a> {
     pub(crate) dialect: Dialect,
@@ -44,6 +50,10 @@ pub(crate) struct Judge<'a> {
     pub(super) archived: HashSet<Text>,
     /// Files that were made executable.
     pub(super) executable: HashSet<Text>,
+    /// Texts inside the program that were judged, and whether they have errors.
+    judged: HashMap<u64, bool>,
+    /// How much of such text may still be judged.
+    spare: usize,
 }
 
 /// How what is looked at is done.
@@ -75,6 +85,12 @@ impl<'a> Judge<'a> {
             reported_modules: HashSet::new(),
             executable: HashSet::new(),
             archived: HashSet::new(),
+            judged: HashMap::new(),
+            spare: match analysis.depth {
+                0 => NESTED + text.len().saturating_mul(4),
+                // All of what is inside texts together is not longer than they are.
+                _ => text.len() + EACH,
+            },
         }
     }
 
@@ -124,6 +140,11 @@ impl<'a> Judge<'a> {
                         .weigh(self.brief, Rule::CredentialRead, span, reason);
                 }
                 Some(("code", at)) => self.code(path, args.positional.get(at), span),
+                Some(("markup", at)) => {
+                    if let Some(value) = args.positional.get(at) {
+                        self.shows_markup(value, span);
+                    }
+                }
                 _ => {}
             }
             return match known.map(|entry| entry.action) {
@@ -245,6 +266,24 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// `sys.breakpointhook = os.system`: what a module calls is something else from now on.
+    pub(crate) fn hooks_up(&mut self, base: &Value, attr: &str, value: &Value, span: Span) {
+        let (Some(module), Some(path)) = (base.as_api(), value.as_api()) else {
+            return;
+        };
+        let entry = self.dialect.entry(path);
+        let runs = entry.is_some_and(|entry| matches!(entry.action, "shell" | "code" | "argv"));
+        let known = matches!(
+            module,
+            "sys" | "builtins" | "__builtins__" | "os" | "io" | "json"
+        );
+        if self.dialect == Dialect::Python && runs && known {
+            let reason = format!("has `{module}.{attr}` run `{path}`");
+            self.findings
+                .weigh(self.brief, Rule::ObfuscatedName, span, reason);
+        }
+    }
+
     /// `os.environ["LD_PRELOAD"] = …`
     pub(crate) fn item_set(&mut self, base: &Value, index: &Value, value: &Value, span: Span) {
         self.exposes(base, index.exact(), value, span);
@@ -282,23 +321,32 @@ impl<'a> Judge<'a> {
     /// Judges text given to a shell, unknown parts as variables.
     pub(super) fn command_text(&mut self, command: &str, span: Span) -> bool {
         let text = command.replace(UNKNOWN, "${__unknown}");
-        self.analysis.nested(
-            Nested::Full(Language::Bash),
-            &text,
-            span,
-            None,
-            self.findings,
-        )
+        self.nested_text(Language::Bash, &text, span)
     }
 
     pub(super) fn nested_code(&mut self, code: &str, span: Span) {
-        self.analysis.nested(
-            Nested::Full(self.language()),
-            code,
-            span,
-            None,
-            self.findings,
-        );
+        self.nested_text(self.language(), code, span);
+    }
+
+    /// Judges a text inside the program: at each place each text once, as long as they are not
+    /// longer in all than the program can be. A loop makes any number of them.
+    fn nested_text(&mut self, language: Language, text: &str, span: Span) -> bool {
+        let mut hasher = DefaultHasher::new();
+        (span.start, language.as_str(), text).hash(&mut hasher);
+        let key = hasher.finish();
+        if let Some(known) = self.judged.get(&key) {
+            return *known;
+        }
+        let Some(spare) = self.spare.checked_sub(text.len() + EACH) else {
+            return false;
+        };
+        self.spare = spare;
+        let language = Nested::Full(language);
+        let errors = self
+            .analysis
+            .nested(language, text, span, None, self.findings);
+        self.judged.insert(key, errors);
+        errors
     }
 
     /// A loop that takes more and more of the machine, without end.

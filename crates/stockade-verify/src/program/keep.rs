@@ -5,6 +5,7 @@
 
 use super::eval::{Eval, dotted};
 use super::ir::{Expr, ExprKind, Text};
+use super::objects::is_query;
 use super::value::{Args, Kind, Taint, Value};
 
 /// Origins that stay with whoever holds a value.
@@ -92,6 +93,19 @@ impl Eval<'_, '_> {
         held.taint |= taint;
     }
 
+    /// `cursor.execute("SELECT password …")`: what the object gives from now on are secrets.
+    pub(super) fn asks(&mut self, callee: &Expr, args: &Args, result: Value) -> Value {
+        let ExprKind::Attr(base, name) = &callee.kind else {
+            return result;
+        };
+        let asks = is_query(name) && args.positional.iter().take(2).any(asks_secrets);
+        if !asks {
+            return result;
+        }
+        self.holds(base, &Value::unknown(Taint::SECRET));
+        result.with(Taint::SECRET)
+    }
+
     /// `object.field = x`, `object[key] = x`
     pub(super) fn holds(&mut self, base: &Expr, value: &Value) {
         let taint = staying(value.deep_taint());
@@ -144,4 +158,38 @@ impl Eval<'_, '_> {
         let mut scopes = self.scopes.iter_mut().rev();
         scopes.find_map(|scope| scope.get_mut(name))
     }
+}
+
+/// A query for columns that hold secrets.
+fn asks_secrets(query: &Value) -> bool {
+    let Some(text) = query.as_text().filter(|text| text.len() < 1024) else {
+        return false;
+    };
+    let text = text.trim_start();
+    let selects = text.get(..7);
+    if !selects.is_some_and(|verb| verb.eq_ignore_ascii_case("select ")) {
+        return false;
+    }
+    let lower = text.to_ascii_lowercase();
+    let Some((columns, _)) = lower
+        .strip_prefix("select ")
+        .and_then(|rest| rest.split_once(" from "))
+    else {
+        return false;
+    };
+    let words = [
+        "password",
+        "passwd",
+        "pwd_hash",
+        "card_num",
+        "cardnum",
+        "cvv",
+        "ssn",
+        "secret",
+        "api_key",
+        "private_key",
+        "access_token",
+        "credit_card",
+    ];
+    words.iter().any(|word| columns.contains(word))
 }

@@ -33,6 +33,7 @@ const WAITS: &[&str] = &[
     "receive",
     "pop",
     "heappop",
+    "<-",
 ];
 
 /// Whether something in the loop waits.

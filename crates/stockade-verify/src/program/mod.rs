@@ -4,6 +4,7 @@
 mod act;
 mod api;
 mod attack;
+mod callbacks;
 mod calls;
 mod classes;
 mod cloud;
@@ -29,6 +30,7 @@ mod mangled;
 mod modules;
 mod names;
 mod objects;
+mod options;
 mod payload;
 mod places;
 mod python;

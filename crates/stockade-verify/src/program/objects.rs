@@ -53,6 +53,11 @@ impl Judge<'_> {
                 "shell-remote" => self.remote_shell(name, args.first(), span),
                 "shell" => self.shell(name, args.positional.get(entry.at), span),
                 "code" => self.code(name, args.positional.get(entry.at), span),
+                "markup" => {
+                    if let Some(value) = args.positional.get(entry.at) {
+                        self.shows_markup(value, span);
+                    }
+                }
                 "argv-rest" => {
                     let words = args.positional.get(entry.at..).unwrap_or_default();
                     self.argv(name, Some(&Value::list(words.to_vec())), args, span);
@@ -158,6 +163,10 @@ impl Judge<'_> {
                 self.empties(base, "drops or empties tables", span);
             }
         }
+        let all = |value: &Value| matches!(value.exact(), Some("*" | "_all"));
+        if name.starts_with("delete") && args.all().any(all) {
+            self.empties(base, "deletes everything that a database holds", span);
+        }
         let whole = matches!(
             name,
             "drop_database" | "dropDatabase" | "flushall" | "flushdb" | "FlushAll" | "FlushDB"
@@ -179,6 +188,7 @@ impl Judge<'_> {
     pub(super) fn privileges(&mut self, args: &Args, span: Span) {
         for (name, value) in &args.named {
             self.privilege(name, value, span);
+            self.privileges_in(value, 2, span);
         }
         for value in &args.positional {
             self.privileges_in(value, 2, span);
@@ -227,6 +237,7 @@ impl Judge<'_> {
         self.sql(base, name, args, span);
         self.serves(name, args, span);
         self.forces_push(name, args, span);
+        self.commands_in(args, span);
         self.privileges(args, span);
         self.hands_file(name, args, span);
         self.system_function(name, span);
@@ -405,7 +416,7 @@ impl Judge<'_> {
 }
 
 /// Methods that give a statement to a database.
-fn is_query(name: &str) -> bool {
+pub(super) fn is_query(name: &str) -> bool {
     matches!(
         name,
         "execute"

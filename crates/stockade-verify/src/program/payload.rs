@@ -13,7 +13,10 @@ const MARKS: &[&[u8]] = &[
     b"wget ",
     b"urlcache",
     b"bitsadmin",
-    b"<?",
+    b"$_get",
+    b"$_post",
+    b"$_request",
+    b"$_cookie",
     b"<!entity",
     b"\\write18",
     b"\\verbatiminput{/",
@@ -28,37 +31,43 @@ const MARKS: &[&[u8]] = &[
     b"\"__proto__\"",
     b"xmrig",
     b"mining.",
+    b"cryptonight",
+    b"coin-hive",
+    b"cryptoloot",
     b".__globals__",
     b"index-url",
 ];
 
-/// The pairs of characters that marks begin with, a bit for each.
-static PAIRS: [u64; 1024] = {
-    let mut pairs = [0; 1024];
+/// The three characters that marks begin with, a bit for each that they may be.
+static BEGINNINGS: [u64; 128] = {
+    let mut beginnings = [0; 128];
     let mut at = 0;
     while at < MARKS.len() {
-        let pair = pair(MARKS[at][0], MARKS[at][1]);
-        pairs[pair / 64] |= 1 << (pair % 64);
+        let mark = MARKS[at];
+        let bit = beginning(mark[0], mark[1], mark[2]);
+        beginnings[bit / 64] |= 1 << (bit % 64);
         at += 1;
     }
-    pairs
+    beginnings
 };
 
-const fn pair(first: u8, second: u8) -> usize {
-    (first as usize) << 8 | second as usize
+/// Three characters as a number below 8,192; few others share one with a mark.
+const fn beginning(first: u8, second: u8, third: u8) -> usize {
+    (first as usize ^ (second as usize) << 3 ^ (third as usize) << 6) & 8191
 }
 
 /// Whether a mark is in a text, in letters of any case. Most texts have none.
 fn is_marked(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let mut before = 0;
+    let (mut first, mut second) = (0, 0);
     bytes.iter().enumerate().any(|(at, byte)| {
-        let byte = byte.to_ascii_lowercase();
-        let pair = pair(before, byte);
-        before = byte;
-        PAIRS[pair / 64] >> (pair % 64) & 1 == 1
+        let third = byte.to_ascii_lowercase();
+        let bit = beginning(first, second, third);
+        (first, second) = (second, third);
+        BEGINNINGS[bit / 64] >> (bit % 64) & 1 == 1
+            && at >= 2
             && MARKS.iter().any(|mark| {
-                let here = bytes.get(at - 1..at - 1 + mark.len());
+                let here = bytes.get(at - 2..at - 2 + mark.len());
                 here.is_some_and(|here| here.eq_ignore_ascii_case(mark))
             })
     })
@@ -165,6 +174,20 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
 /// Commands and data against the machine, its protection, its objects.
 fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
     let has = |part: &str| lower.contains(part);
+    let everything = [
+        "$(env",
+        "$(printenv",
+        "`env`",
+        "`printenv`",
+        "tojson(secrets)",
+    ];
+    let sends = has("curl ") || has("wget ");
+    if sends && everything.iter().any(|part| has(part)) {
+        return Some((
+            Rule::Exfiltration,
+            "a command that sends the whole environment out",
+        ));
+    }
     if has("vssadmin delete shadows")
         || has("wbadmin delete catalog")
         || has("bcdedit /set") && has("recoveryenabled")
@@ -189,6 +212,9 @@ fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
         "mining.subscribe",
         "mining.authorize",
         "mining.submit",
+        "cryptonight",
+        "coin-hive",
+        "cryptoloot",
     ]
     .iter()
     .any(|part| has(part))

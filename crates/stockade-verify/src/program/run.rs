@@ -42,7 +42,14 @@ impl Judge<'_> {
                 if found {
                     return;
                 }
-                if text.contains(UNKNOWN) {
+                let outside = OUTSIDE | Taint::UNBOUND | Taint::DOWNLOADED | Taint::SOCKET;
+                if text.contains(UNKNOWN)
+                    && !taint.has(outside | Taint::DECODED | Taint::PARAM)
+                    && builds(&text.replace(UNKNOWN, "x"))
+                {
+                    let reason = format!("`{path}` runs a command put together at run time");
+                    self.findings.warn(Rule::ExecShell, span, reason);
+                } else if text.contains(UNKNOWN) {
                     self.built_command(path, taint, span);
                 } else {
                     let reason = format!("`{path}` runs a shell command");

@@ -19,6 +19,8 @@ pub(super) struct Seen {
     pub(super) hosts: HashSet<String>,
     /// Processes that were forked, by where.
     pub(super) forks: HashMap<usize, usize>,
+    /// Connections that were opened, by where.
+    pub(super) dials: HashMap<usize, usize>,
     /// Threads and the like that were started.
     pub(super) threads: usize,
     /// Something was asked or sent over the network.
@@ -26,6 +28,8 @@ pub(super) struct Seen {
     pub(super) watches: Option<Span>,
     /// An interpreter was started that reads what to run.
     pub(super) interpreter: Option<Span>,
+    /// Commands among options that were judged.
+    pub(super) options: usize,
     /// Where the request goes that was opened last.
     pub(super) opened: Option<String>,
     /// A hundred threads or more.

@@ -13,6 +13,12 @@ impl Judge<'_> {
         let text = match value.map(|value| &value.kind) {
             Some(Kind::Text(text)) => Some(text.to_string()),
             Some(Kind::Dict(pairs)) => {
+                let socket = pairs
+                    .iter()
+                    .find(|(key, _)| key.as_text() == Some("socketPath"));
+                if let Some((_, socket)) = socket {
+                    self.runtime_socket(socket.as_text().unwrap_or_default(), span);
+                }
                 let member = |name: &str| {
                     pairs
                         .iter()
@@ -42,6 +48,12 @@ impl Judge<'_> {
         };
         if self.is_own_page(&text) {
             return true;
+        }
+        self.runtime_socket(&text, span);
+        let pipeline = text.contains("/contents/.github/workflows/");
+        if pipeline && !matches!(path, "requests.get" | "fetch" | "axios.get") {
+            let reason = format!("`{path}` puts a job into another repository's pipeline");
+            self.findings.add(Rule::PersistenceGitHook, span, reason);
         }
         let metadata = hosts::is_metadata(&text);
         if !metadata && hosts::host_of(&text).is_some_and(hosts::is_local) {
@@ -112,6 +124,8 @@ impl Judge<'_> {
         if path == "XMLHttpRequest().send" && opened.is_some_and(|to| self.is_own_page(to)) {
             return;
         }
+        self.privileges(args, span);
+        self.attaches(path, args, span);
         let archive = |value: &Value| match &value.kind {
             Kind::Handle(file) => self.archived.contains(file),
             _ => false,
@@ -164,6 +178,8 @@ impl Judge<'_> {
         let shell = taint.has(Taint::OUTPUT) && taint.has(Taint::SOCKET);
         if taint.has(certain) || shell {
             self.sends(name, args, span);
+        } else {
+            self.attaches(name, args, span);
         }
     }
 

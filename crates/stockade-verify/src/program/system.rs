@@ -127,7 +127,10 @@ impl Judge<'_> {
     }
 
     /// `"x" * 10**10`
-    pub(crate) fn repeats(&mut self, left: &Value, right: &Value, span: Span) {
+    pub(crate) fn repeats(&mut self, left: &Value, right: &Value, all: Option<i64>, span: Span) {
+        if let Some(all) = all {
+            return self.takes(all, span);
+        }
         let (one, times) = match (&left.kind, &right.kind) {
             (Kind::Text(text), Kind::Int(times)) | (Kind::Int(times), Kind::Text(text)) => {
                 (text.len(), *times)

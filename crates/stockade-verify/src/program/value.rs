@@ -321,10 +321,11 @@ impl Value {
                 .iter()
                 .take(256)
                 .fold(self.taint, |taint, item| taint | item.taint),
+            // What is deeper is counted in already: values are made from the inside out.
             Kind::Dict(pairs) => pairs
                 .iter()
                 .take(256)
-                .fold(self.taint, |taint, (_, value)| taint | value.deep_taint()),
+                .fold(self.taint, |taint, (_, value)| taint | value.taint),
             Kind::Partial(inner) => self.taint | inner.0.taint,
             Kind::Method(inner) => self.taint | inner.0.taint,
             _ => self.taint,

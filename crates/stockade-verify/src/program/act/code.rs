@@ -88,6 +88,12 @@ impl Judge<'_> {
                 }
                 result
             }
+            "remote" => {
+                if !given.is_empty() {
+                    self.import(given, span);
+                }
+                result
+            }
             "console" => {
                 let reason = format!("`{path}` runs whatever is typed as code");
                 self.findings

@@ -31,6 +31,7 @@ impl Judge<'_> {
             "decode" => Value::unknown(result.taint | Taint::DECODED),
             "buffer" => Value::unknown(result.taint),
             "serialize" => {
+                self.privileges(args, span);
                 if args
                     .all()
                     .any(|value| matches!(value.as_api(), Some("process.env" | "os.environ")))

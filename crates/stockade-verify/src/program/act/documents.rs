@@ -59,6 +59,12 @@ impl Judge<'_> {
                 }
                 result
             }
+            "markup" => {
+                if let Some(value) = arg {
+                    self.shows_markup(value, span);
+                }
+                result
+            }
             "digest" => {
                 if self.brief && args.taint().has(Taint::TRIED) {
                     let reason = format!("`{path}` tries one word after the other");

@@ -69,6 +69,14 @@ impl Judge<'_> {
             }
             "spawn" => {
                 let mut words: Vec<Value> = arg.cloned().into_iter().collect();
+                let second = match second.map(|value| &value.kind) {
+                    // `new Deno.Command("sh", {args: […]})`
+                    Some(Kind::Dict(pairs)) => pairs
+                        .iter()
+                        .find(|(key, _)| key.as_text() == Some("args"))
+                        .map(|(_, words)| words),
+                    _ => second,
+                };
                 words.extend(
                     second
                         .and_then(Value::as_list)

@@ -75,7 +75,22 @@ impl Judge<'_> {
             }
             "field" => {
                 let selector = given.to_ascii_lowercase();
-                let secret = ["password", "passwd", "card", "cvv", "cvc", "ssn", "iban"];
+                let secret = [
+                    "password",
+                    "passwd",
+                    "card",
+                    "cvv",
+                    "cvc",
+                    "ssn",
+                    "iban",
+                    "cc-",
+                    "ccnum",
+                    "cc_num",
+                    "mnemonic",
+                    "seed-phrase",
+                    "private-key",
+                    "privatekey",
+                ];
                 let every = path.ends_with("All") || path.contains("TagName");
                 let every = every && selector.split(',').any(takes_all_typed);
                 if every || secret.iter().any(|word| selector.contains(word)) {

@@ -24,6 +24,7 @@ impl Eval<'_, '_> {
                 self.judge.replaces(&base_value, attr, base.span);
                 self.judge
                     .exposes(&base_value, Some(attr), &value, base.span);
+                self.judge.hooks_up(&base_value, attr, &value, base.span);
                 self.intercepts(&base_value, attr, &value);
                 if matches!(&**attr, "Stdin" | "stdin") {
                     self.judge.feeds(value.deep_taint(), base.span);

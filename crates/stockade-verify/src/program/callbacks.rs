@@ -1,0 +1,237 @@
+//! Functions handed to others, which call them with what they have: timers, listeners, threads.
+
+use std::rc::Rc;
+
+use super::api::Dialect;
+use super::classes;
+use super::eval::Eval;
+use super::ir::Function;
+use super::value::{Args, Kind, Taint, Value};
+use crate::paths::UNKNOWN;
+use crate::result::Span;
+
+/// Functions of libraries replaced that are looked at, over the whole text.
+const WRAPS: usize = 256;
+
+impl Eval<'_, '_> {
+    /// What a listener is told: keys, what is typed anywhere on a page, what other pages post.
+    pub(super) fn heard(&self, callee: &Value, args: &Args) -> Taint {
+        let everywhere = matches!(
+            callee.as_api(),
+            Some(
+                "document.addEventListener"
+                    | "window.addEventListener"
+                    | "addEventListener"
+                    | "document.body.addEventListener"
+                    | "document.documentElement.addEventListener"
+            )
+        );
+        let watches = callee.as_api().is_some_and(|path| {
+            let of = [
+                "chrome.webRequest.",
+                "browser.webRequest.",
+                "chrome.cookies.",
+            ];
+            path.ends_with(".addListener") && of.iter().any(|root| path.starts_with(root))
+        });
+        if watches {
+            return Taint::SECRET;
+        }
+        match args.positional.first().and_then(Value::exact) {
+            Some("keydown" | "keypress" | "keyup") => Taint::SECRET,
+            Some("submit" | "change" | "input" | "paste" | "blur" | "focusout") if everywhere => {
+                Taint::SECRET
+            }
+            Some("message") if self.dialect == Dialect::JavaScript => Taint::INPUT,
+            _ => Taint::NONE,
+        }
+    }
+
+    /// Whether what is handed on is called again and again at once: by a timer, or because it hands
+    /// itself on.
+    pub(super) fn comes_back(
+        &self,
+        callee: &Value,
+        args: &Args,
+        functions: &[Rc<Function>],
+    ) -> bool {
+        let pause = args.positional.get(1).and_then(Value::as_int);
+        let active = |function: &Rc<Function>| self.active.contains(&Rc::as_ptr(function));
+        match callee.as_api() {
+            Some("setInterval") => pause.is_some_and(|pause| pause < 100),
+            Some("setTimeout") => pause.unwrap_or(0) < 100 && functions.iter().any(active),
+            Some("setImmediate" | "process.nextTick" | "queueMicrotask") => {
+                functions.iter().any(active)
+            }
+            _ => false,
+        }
+    }
+
+    /// A library's function replaced by one that calls it: whatever others give the library, this
+    /// one gets.
+    pub(super) fn intercepts(&mut self, base: &Value, attr: &str, value: &Value) {
+        let (Kind::Api(path), Kind::Function(function)) = (&base.kind, &value.kind) else {
+            return;
+        };
+        if self.dialect == Dialect::Go || classes::own(path).is_some() {
+            return;
+        }
+        if self.wraps >= WRAPS {
+            return;
+        }
+        self.wraps += 1;
+        let replaced = format!("{path}.{attr}");
+        let talks = self.dialect.entry(&replaced).is_some_and(|entry| {
+            let network = [
+                "fetch",
+                "send",
+                "fetch-or-send",
+                "request",
+                "exchange",
+                "connect",
+            ];
+            network.contains(&entry.action) || matches!(entry.action, "transmit" | "mail")
+        });
+        let kept = |value: &Value| value.as_api() == Some(&*replaced);
+        let wraps = self
+            .scopes
+            .iter()
+            .any(|scope| scope.values().take(4096).any(kept));
+        if wraps && !talks {
+            let args = Args::of(vec![Value::unknown(Taint::SECRET); function.params.len()]);
+            self.enter(&Rc::clone(function), &args);
+        }
+    }
+
+    /// Whether a function starts itself as a thread or process, again and again.
+    pub(super) fn multiplies(&self, path: &str, functions: &[Rc<Function>]) -> bool {
+        let active = |function: &Rc<Function>| self.active.contains(&Rc::as_ptr(function));
+        self.endless > 0
+            && functions.iter().any(active)
+            && self
+                .dialect
+                .entry(path)
+                .is_some_and(|entry| entry.action == "thread")
+    }
+
+    /// Library functions handed on to be called: `Thread(target=f, args=…)`, `submit(f, …)`.
+    pub(super) fn callbacks(&mut self, receiver: &Value, args: &Args, span: Span) {
+        let dangerous = |eval: &Self, value: &Value| {
+            let entry = value.as_api().and_then(|path| eval.dialect.entry(path));
+            entry.is_some_and(|entry| {
+                matches!(
+                    entry.action,
+                    "shell" | "argv" | "code" | "delete" | "delete-tree"
+                )
+            })
+        };
+        let named = args.named("target").or_else(|| args.named("func"));
+        let mut found = None;
+        if let Some(callee) = named.filter(|callee| dangerous(self, callee)) {
+            let given = args
+                .named("args")
+                .and_then(Value::as_list)
+                .unwrap_or_default();
+            found = Some((callee.clone(), given.to_vec()));
+        } else if let Some(at) = args
+            .positional
+            .iter()
+            .position(|value| dangerous(self, value))
+        {
+            let rest = &args.positional[at + 1..];
+            let given = match rest {
+                [only] => only
+                    .as_list()
+                    .map_or_else(|| rest.to_vec(), <[Value]>::to_vec),
+                _ => rest.to_vec(),
+            };
+            found = Some((args.positional[at].clone(), given));
+        }
+        if let Some((callee, mut positional)) = found {
+            if positional.is_empty() {
+                // `.then(eval)`, `register_function(os.system)`: called with what is not here.
+                if !self.calls_back(receiver, &callee) {
+                    return;
+                }
+                positional.push(Value::unknown(receiver.deep_taint()));
+            }
+            let args = Args::of(positional);
+            self.invoke(&callee, &args, span, &[]);
+        }
+    }
+
+    /// Whether whoever is given a function that runs code will call it.
+    pub(super) fn calls_back(&self, receiver: &Value, handed: &Value) -> bool {
+        let entry = handed.as_api().and_then(|path| self.dialect.entry(path));
+        let runs = entry.is_some_and(|entry| {
+            entry.action == "code" || entry.action == "shell" && self.dialect == Dialect::Python
+        });
+        runs && match &receiver.kind {
+            Kind::Api(path) => matches!(&**path, "map" | "filter") || path.contains("()"),
+            Kind::Method(inner) => !inner.1.starts_with("assert"),
+            _ => false,
+        }
+    }
+
+    /// What `__reduce__` returns is called when the object is unpickled: a function, its arguments.
+    pub(super) fn unpickled(&mut self, returned: &[Value]) {
+        for value in returned.iter().take(4) {
+            if let Some([callee, args, ..]) = value.as_list()
+                && callee.as_api().is_some()
+            {
+                let args = Args::of(args.as_list().unwrap_or_default().to_vec());
+                self.invoke(callee, &args, Span::default(), &[]);
+            }
+        }
+    }
+
+    /// Members whose change does something: `image.src = …`, `document.onkeydown = …`.
+    pub(super) fn attr_set(&mut self, attr: &str, value: &Value, span: Span) {
+        if self.dialect != Dialect::JavaScript {
+            return;
+        }
+        match (attr, &value.kind) {
+            ("onkeydown" | "onkeypress" | "onkeyup", Kind::Function(function)) => {
+                let args = Args::of(vec![Value::unknown(Taint::SECRET); function.params.len()]);
+                self.enter(&Rc::clone(function), &args);
+            }
+            ("onmessage" | "ondata", Kind::Function(function)) => {
+                let args = Args::of(vec![Value::unknown(Taint::SOCKET); function.params.len()]);
+                self.enter(&Rc::clone(function), &args);
+            }
+            ("src" | "href" | "location", _) => self.judge.navigates(value, span),
+            ("innerHTML" | "outerHTML" | "srcdoc", _) => self.judge.shows_markup(value, span),
+            ("preinstall" | "install" | "postinstall" | "prepare", Kind::Text(_)) => {
+                self.judge.installs(attr, span);
+            }
+            (_, Kind::Function(_)) => self.enter_if_function(value),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a function gives what the function handed to it returns: `bytes.map(f)`.
+pub(super) fn returns_made(callee: &Value) -> bool {
+    let name = match &callee.kind {
+        Kind::Method(inner) => &*inner.1,
+        Kind::Api(path) => path.rsplit('.').next().unwrap_or(path),
+        _ => return false,
+    };
+    matches!(
+        name,
+        "map" | "flatMap" | "reduce" | "then" | "replace" | "replaceAll" | "from"
+    )
+}
+
+/// What a function that walks a tree calls back with: a path below where it began.
+pub(super) fn walked(callee: &Value, args: &Args) -> Option<Value> {
+    let walks = ["path/filepath.Walk", "path/filepath.WalkDir"].contains(&callee.as_api()?);
+    let root = args.positional.first()?.as_text().filter(|_| walks)?;
+    let below = format!("{}/{UNKNOWN}", root.trim_end_matches('/'));
+    Some(Value::text(below).with(Taint::WALKED))
+}
+
+/// `text.replace(/./g, c => …)`: the text is made anew, letter by letter.
+pub(super) fn rewrites(callee: &Value) -> bool {
+    matches!(&callee.kind, Kind::Method(inner) if matches!(&*inner.1, "replace" | "replaceAll"))
+}
