@@ -1,7 +1,7 @@
 //! Self-tests and trials of commands.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stockade::{
     DebugError, DebugSubcommand, SelfTest, Verdict, debug_sandbox, sandbox_capabilities_summary,
@@ -20,8 +20,30 @@ pub(crate) const TESTS: &[Test] = &[
     ("what_proves_nothing_is_inconclusive", inconclusive),
 ];
 
-fn writable(policy: &SandboxPolicy, path: &Path, cwd: &Path) -> SelfTest {
-    test_path_writable(policy, path, cwd, Some(&own_path())).unwrap()
+/// A copy of this program that every sandbox sees: the checkout may lie below /tmp.
+struct Helper {
+    _place: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Helper {
+    fn new() -> Self {
+        let place = dir();
+        let path = place.path().join("helper");
+        fs::copy(own_path(), &path).unwrap();
+        Self {
+            _place: place,
+            path,
+        }
+    }
+
+    fn writable(&self, policy: &SandboxPolicy, path: &Path, cwd: &Path) -> SelfTest {
+        test_path_writable(policy, path, cwd, Some(&self.path)).unwrap()
+    }
+
+    fn blocked(&self, policy: &SandboxPolicy, cwd: &Path) -> SelfTest {
+        test_network_blocked(policy, cwd, Some(&self.path)).unwrap()
+    }
 }
 
 fn found(test: &SelfTest) -> (Verdict, Option<bool>) {
@@ -29,7 +51,7 @@ fn found(test: &SelfTest) -> (Verdict, Option<bool>) {
 }
 
 fn paths() {
-    let (inside, outside) = (dir(), dir());
+    let (inside, outside, helper) = (dir(), dir(), Helper::new());
     let cwd = inside.path();
     let policy = SandboxPolicy::workspace_write(vec![]);
     let odd = cwd.join("it's \"odd\"; $(touch x)\n");
@@ -38,7 +60,7 @@ fn paths() {
     fs::write(cwd.join("file"), "as it was").unwrap();
     fs::write(outside.path().join("file"), "as it was").unwrap();
     for path in [cwd, Path::new("."), &odd, &cwd.join("file")] {
-        let test = writable(&policy, path, cwd);
+        let test = helper.writable(&policy, path, cwd);
         assert_eq!(
             found(&test),
             (Verdict::Enforced, Some(true)),
@@ -53,7 +75,7 @@ fn paths() {
         // The host's; inside there is another one.
         Path::new("/tmp"),
     ] {
-        let test = writable(&policy, path, cwd);
+        let test = helper.writable(&policy, path, cwd);
         assert_eq!(
             found(&test),
             (Verdict::Enforced, Some(false)),
@@ -61,16 +83,14 @@ fn paths() {
             path.display()
         );
     }
-    let test = writable(&SandboxPolicy::read_only(), cwd, cwd);
+    let test = helper.writable(&SandboxPolicy::read_only(), cwd, cwd);
     assert_eq!(found(&test), (Verdict::Enforced, Some(false)), "{test:?}");
     assert_eq!(fs::read(cwd.join("file")).unwrap(), b"as it was");
 }
 
 fn network() {
-    let place = dir();
-    let blocked = |policy: &SandboxPolicy| {
-        test_network_blocked(policy, place.path(), Some(&own_path())).unwrap()
-    };
+    let (place, helper) = (dir(), Helper::new());
+    let blocked = |policy: &SandboxPolicy| helper.blocked(policy, place.path());
     let test = blocked(&SandboxPolicy::read_only());
     assert_eq!(found(&test), (Verdict::Enforced, Some(true)), "{test:?}");
     let test = blocked(&SandboxPolicy::read_only_with_full_network());
@@ -84,18 +104,18 @@ fn network() {
 }
 
 fn inconclusive() {
-    let place = dir();
+    let (place, helper) = (dir(), Helper::new());
     let policy = SandboxPolicy::read_only();
-    let test = writable(&policy, Path::new("gone"), place.path());
+    let test = helper.writable(&policy, Path::new("gone"), place.path());
     assert_eq!(found(&test), (Verdict::Inconclusive, None), "{test:?}");
     // The helper is not to be seen inside, so nothing can be tried there.
     let hidden = SandboxPolicy::workspace_write_with_sensitive_paths(
         vec![],
-        vec![stockade_policy::SensitivePath::new(own_path())],
+        vec![stockade_policy::SensitivePath::new(helper.path.clone())],
     );
-    let test = writable(&hidden, place.path(), place.path());
+    let test = helper.writable(&hidden, place.path(), place.path());
     assert_eq!(found(&test), (Verdict::Inconclusive, None), "{test:?}");
-    let test = test_network_blocked(&hidden, place.path(), Some(&own_path())).unwrap();
+    let test = helper.blocked(&hidden, place.path());
     assert_eq!(found(&test), (Verdict::Inconclusive, None), "{test:?}");
     let none = test_network_blocked(&policy, place.path(), None);
     assert!(matches!(
@@ -104,7 +124,7 @@ fn inconclusive() {
             SandboxTransformError::MissingSandboxExecutable
         ))
     ));
-    let test = writable(&SandboxPolicy::full_access(), place.path(), place.path());
+    let test = helper.writable(&SandboxPolicy::full_access(), place.path(), place.path());
     assert_eq!(found(&test), (Verdict::NotEnforced, Some(true)), "{test:?}");
 }
 
@@ -159,7 +179,7 @@ fn summary() {
 fn nothing_is_left() {
     let place = dir();
     let policy = SandboxPolicy::workspace_write(vec![]);
-    writable(&policy, place.path(), place.path());
+    Helper::new().writable(&policy, place.path(), place.path());
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     let ours = format!(".stockade-self-test-{}-", std::process::id());
     let temporary = fs::read_dir(std::env::temp_dir()).unwrap();

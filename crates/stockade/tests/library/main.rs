@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// This program by a path that a sandbox sees too.
+/// This program.
 fn own_path() -> PathBuf {
     std::env::current_exe().unwrap()
 }
