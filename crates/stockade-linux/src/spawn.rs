@@ -38,6 +38,8 @@ pub struct Running {
     direct: bool,
     /// Sockets in the sandbox's network, as they arrive.
     sockets: Vec<OwnedFd>,
+    /// Whether it is known to be gone.
+    gone: bool,
 }
 
 /// How a sandbox ended.
@@ -169,6 +171,7 @@ pub fn spawn(
         stopped: false,
         direct: matches!(builder, Builder::Copy) && is_alone(plan),
         sockets: Vec::new(),
+        gone: false,
     };
     drop((helper_control, helper_life));
     let expected = plan.network.as_ref().map(Network::count);
@@ -276,6 +279,7 @@ impl Running {
         }
         while self.hear()? {}
         self.reap();
+        self.gone = true;
         Ok(Outcome {
             status: self.exited.map(|(status, _)| status),
             cpu_limit: self.exited.is_some_and(|(_, cpu_limit)| cpu_limit),
@@ -395,9 +399,11 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.kill();
-        // There is nobody to tell.
-        let _ = self.wait();
+        if !self.gone {
+            self.kill();
+            // There is nobody to tell.
+            let _ = self.wait();
+        }
     }
 }
 

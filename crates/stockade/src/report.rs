@@ -1,6 +1,6 @@
 //! The enforcement report: what was asked for, what held it, what was refused, how it ended.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -174,7 +174,7 @@ impl fmt::Display for Enforcement {
 pub(crate) struct NetworkOutcome {
     records: Vec<NetworkRecord>,
     /// What the addresses of the mediator's denials stand for.
-    names: HashMap<IpAddr, String>,
+    names: BTreeMap<IpAddr, String>,
 }
 
 impl NetworkOutcome {
@@ -198,7 +198,26 @@ impl NetworkOutcome {
 const SCHEMA: u32 = 1;
 
 impl Report {
-    pub(crate) fn new(
+    /// What is known before the end. Made while the sandbox is taken apart, so that nobody waits
+    /// for it.
+    pub(crate) fn begin(plan: &ExecPlan) -> Self {
+        let landlock = plan.linux.landlock.as_ref();
+        Self {
+            schema: SCHEMA,
+            backend: plan.backend,
+            landlock_abi: landlock.map_or(0, |landlock| landlock.abi),
+            enforcement: plan.enforcement.clone(),
+            env_removed: plan.env_removed.clone(),
+            denials: Vec::new(),
+            network: Vec::new(),
+            usage: UsageReport::default(),
+            ending: Ending::Killed,
+            warnings: plan.warnings.clone(),
+        }
+    }
+
+    pub(crate) fn end(
+        self,
         plan: &ExecPlan,
         denials: &[Denial],
         usage: Usage,
@@ -208,15 +227,6 @@ impl Report {
     ) -> Self {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         Self {
-            schema: SCHEMA,
-            backend: plan.backend,
-            landlock_abi: plan
-                .linux
-                .landlock
-                .as_ref()
-                .map_or(0, |landlock| landlock.abi),
-            enforcement: plan.enforcement.clone(),
-            env_removed: plan.env_removed.clone(),
             denials: denial_records(plan, denials, &network),
             network: network.records,
             usage: UsageReport {
@@ -225,7 +235,7 @@ impl Report {
                 peak_memory_kib: usage.peak_kib,
             },
             ending,
-            warnings: plan.warnings.clone(),
+            ..self
         }
     }
 }

@@ -442,6 +442,7 @@ impl Child {
     }
 
     pub(crate) fn finish(&mut self) -> Result<Finished, RunError> {
+        let report = Report::begin(&self.plan);
         let outcome = self.running.wait()?;
         let status = outcome.status.map(ExitStatus::from_raw);
         let ending = match (self.ended_by, status) {
@@ -458,7 +459,7 @@ impl Child {
         let denials = self.running.denials();
         let network = self.network.take();
         let network = network.map(|guard| NetworkOutcome::new(guard, denials));
-        let report = Report::new(
+        let report = report.end(
             &self.plan,
             self.running.denials(),
             outcome.usage,

@@ -93,6 +93,10 @@ impl Mediator<'_> {
         path: u64,
     ) -> Result<Answer, Errno> {
         let target = caller.text(target)?;
+        if target.is_empty() {
+            // Whatever is wrong with the name (symlink(2)).
+            return Err(Errno::NOENT);
+        }
         let name = self.judged_name(caller, directory, path, Operation::MakeLink)?;
         self.refuse_redirection(caller, &name)?;
         rustix::fs::symlinkat(&target, &name.directory, name.written())?;
