@@ -58,8 +58,7 @@ pub(crate) struct Cli {
 /// `run` is tried first with a parser that knows nothing else: to build the one for all commands
 /// takes as long as to start the program, and `run` is started for every command of an agent.
 /// Whatever it does not take goes to the whole parser, whose words are those people see.
-pub(crate) fn parse(argv: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
-    let argv: Vec<OsString> = argv.collect();
+pub(crate) fn parse(argv: Vec<OsString>) -> Result<Command, clap::Error> {
     if argv.get(1).is_some_and(|word| word == "run") {
         let alone = RunArgs::augment_args(clap::Command::new("run"));
         if let Ok(mut matches) = alone.try_get_matches_from(&argv[1..])

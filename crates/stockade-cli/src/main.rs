@@ -10,6 +10,7 @@ mod failure;
 mod output;
 mod resolve;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 #[cfg(target_os = "linux")]
@@ -19,21 +20,14 @@ static HEAP: stockade_linux::Arena = stockade_linux::Arena::new();
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     HEAP.prepare();
+    // Once: every call copies every word, of which there may be thousands.
+    let argv: Vec<OsString> = std::env::args_os().collect();
     // Before anything else: as a helper this program must stay small, fast and single-threaded.
     #[cfg(target_os = "linux")]
-    if stockade_linux::helper::is_requested() {
-        let code = stockade_linux::helper::main();
-        return u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from);
+    if let Some(code) = behind_the_scenes(&argv) {
+        return code;
     }
-    #[cfg(target_os = "linux")]
-    if let Some(code) = stockade_linux::probe::dispatch(std::env::args_os()) {
-        return ExitCode::from(code);
-    }
-    #[cfg(target_os = "linux")]
-    if stockade_container::guard::is_requested() {
-        return stockade_container::guard::main();
-    }
-    let command = match args::parse(std::env::args_os()) {
+    let command = match args::parse(argv) {
         Ok(command) => command,
         Err(refusal) => return commands::usage(&refusal),
     };
@@ -46,4 +40,22 @@ fn main() -> ExitCode {
             failure.exit.into()
         }
     }
+}
+
+/// What this program is when it was started by itself: the helper, a probe, or the guard of a
+/// container. No command's name begins as their words do.
+#[cfg(target_os = "linux")]
+fn behind_the_scenes(argv: &[OsString]) -> Option<ExitCode> {
+    let word = argv.get(1)?.to_str()?;
+    if !word.starts_with("--stockade-") && !word.starts_with("__stockade-") {
+        return None;
+    }
+    if stockade_linux::helper::is_requested() {
+        let code = stockade_linux::helper::main();
+        return Some(u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from));
+    }
+    if let Some(code) = stockade_linux::probe::dispatch(argv.iter().cloned()) {
+        return Some(ExitCode::from(code));
+    }
+    stockade_container::guard::is_requested().then(stockade_container::guard::main)
 }

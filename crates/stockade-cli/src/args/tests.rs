@@ -116,23 +116,18 @@ fn the_short_way_reads_run_like_the_whole_parser() {
             let words = ["stockade", "run"].iter().chain(*words);
             words.map(OsString::from)
         };
-        let short = parse(line()).unwrap();
+        let short = parse(line().collect()).unwrap();
         let whole = Cli::try_parse_from(line()).unwrap().command;
         assert_eq!(format!("{short:?}"), format!("{whole:?}"));
     }
     // What it refuses, the whole parser explains.
-    let refusal = parse(
-        ["stockade", "run", "--nope"]
-            .map(OsString::from)
-            .into_iter(),
-    )
-    .unwrap_err();
+    let refusal = parse(["stockade", "run", "--nope"].map(OsString::from).to_vec()).unwrap_err();
     assert!(
         refusal.to_string().contains("Usage: stockade run"),
         "{refusal}"
     );
     for flag in ["--help", "--version"] {
-        let shown = parse(["stockade", "run", flag].map(OsString::from).into_iter()).unwrap_err();
+        let shown = parse(["stockade", "run", flag].map(OsString::from).to_vec()).unwrap_err();
         assert!(!shown.use_stderr(), "{flag}");
     }
 }
