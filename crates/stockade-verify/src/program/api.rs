@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use super::hash::{Map, Set};
 use super::ir::Text;
+use super::namespaces::looks_up;
 use super::value::{Taint, Value};
 use globals::{BUILTINS, GLOBALS, GO_BUILTINS, GO_PACKAGES};
 
@@ -257,6 +258,9 @@ fn python_path(path: &str, attr: &str) -> String {
         path,
         "builtins" | "__builtins__" | "__builtin__" | "six.moves.builtins"
     ) {
+        if looks_up(attr) {
+            return format!("builtins.{attr}");
+        }
         return attr.to_owned();
     }
     let bare = attr.trim_start_matches('_');

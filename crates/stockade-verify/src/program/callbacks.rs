@@ -125,7 +125,9 @@ impl Eval<'_, '_> {
                 )
             })
         };
-        let named = args.named("target").or_else(|| args.named("func"));
+        let named = ["target", "func", "key", "initializer"]
+            .iter()
+            .find_map(|name| args.named(name));
         let mut found = None;
         if let Some(callee) = named.filter(|callee| dangerous(self, callee)) {
             let given = args
@@ -167,7 +169,10 @@ impl Eval<'_, '_> {
             entry.action == "code" || entry.action == "shell" && self.dialect == Dialect::Python
         });
         runs && match &receiver.kind {
-            Kind::Api(path) => matches!(&**path, "map" | "filter") || path.contains("()"),
+            Kind::Api(path) => {
+                let calls = ["map", "filter", "sorted", "min", "max", "reduce"];
+                calls.contains(&&**path) || path.contains("()")
+            }
             Kind::Method(inner) => !inner.1.starts_with("assert"),
             _ => false,
         }
@@ -221,6 +226,33 @@ pub(super) fn returns_made(callee: &Value) -> bool {
         name,
         "map" | "flatMap" | "reduce" | "then" | "replace" | "replaceAll" | "from"
     )
+}
+
+/// What a function is given with what it is to be called with: `Thread(target=f, args=(a, b))`,
+/// `pool.submit(f, a, b)`.
+pub(super) fn handed(callee: &Value, function: &Rc<Function>, args: &Args) -> Option<Vec<Value>> {
+    let is =
+        |value: &Value| matches!(&value.kind, Kind::Function(own) if Rc::ptr_eq(own, function));
+    if args.named("target").is_some_and(is) {
+        let given = args.named("args")?.as_list()?;
+        return Some(given.to_vec());
+    }
+    let name = match &callee.kind {
+        Kind::Method(inner) => &*inner.1,
+        Kind::Api(path) => path.rsplit('.').next().unwrap_or(path),
+        _ => return None,
+    };
+    let at = args.positional.iter().position(is)?;
+    let rest = args.positional.get(at + 1..)?;
+    match name {
+        "submit" | "to_thread" | "run_in_executor" | "spawn" if !rest.is_empty() => {
+            Some(rest.to_vec())
+        }
+        "start_new_thread" | "apply_async" | "apply" | "Timer" => {
+            Some(rest.first()?.as_list()?.to_vec())
+        }
+        _ => None,
+    }
 }
 
 /// What a function that walks a tree calls back with: a path below where it began.

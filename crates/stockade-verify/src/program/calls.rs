@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::api::Dialect;
-use super::callbacks::{returns_made, rewrites, walked};
+use super::callbacks::{handed, returns_made, rewrites, walked};
 use super::classes;
 use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED, RECURSION};
 use super::hash::Map;
@@ -28,6 +28,14 @@ impl Eval<'_, '_> {
                 (None, Some(items)) if spread => args.positional.extend_from_slice(items),
                 (None, _) => args.positional.push(value),
             }
+        }
+        self.judge.fetches(call, span);
+        if callee
+            .as_api()
+            .is_some_and(|path| path.starts_with("Object."))
+            && args.taint().has(Taint::ENVIRONMENT)
+        {
+            self.judge.walks_environment(span);
         }
         match callee.as_api() {
             None => self.judge.blocked_call(&call.callee, span),
@@ -149,7 +157,10 @@ impl Eval<'_, '_> {
             let item = walked(callee, args)
                 .or(from_list)
                 .unwrap_or_else(|| Value::unknown(given));
-            let inner = Args::of(vec![item.with(given); count]);
+            let inner = match handed(callee, function, args) {
+                Some(items) => Args::of(items),
+                None => Args::of(vec![item.with(given); count]),
+            };
             let returned = returns_made(callee);
             let wanted = returned && (given.has(Taint::FILE) || rewrites(callee));
             let made = self.enter_for(function, &inner, wanted);
@@ -240,7 +251,7 @@ impl Eval<'_, '_> {
             let known = default.filter(|value| value.as_api().is_some());
             let value = known
                 .or_else(|| self.dialect.parameter(&param.name))
-                .unwrap_or_else(|| Value::unknown(Taint::PARAM));
+                .unwrap_or_else(|| self.judge.handed_key(&param.name));
             scope.insert(param.name.clone(), value);
         }
         scope.extend(self.receiver(function));

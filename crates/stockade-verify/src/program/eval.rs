@@ -217,8 +217,9 @@ impl<'j, 'a> Eval<'j, 'a> {
                 }
             }
             Stmt::For { target, iter, body } => {
+                let span = iter.span;
                 let iter = self.expr(iter);
-                self.each(target, &iter, |this| this.statements(body, functions));
+                self.each(target, &iter, span, |this| this.statements(body, functions));
             }
             Stmt::Block(body) => self.statements(body, functions),
             Stmt::Break => {}
@@ -260,7 +261,7 @@ impl<'j, 'a> Eval<'j, 'a> {
     }
 
     /// Runs `body` for each element of a constant list, else once with the unknown.
-    fn each(&mut self, target: &Target, iter: &Value, mut body: impl FnMut(&mut Self)) {
+    fn each(&mut self, target: &Target, iter: &Value, span: Span, mut body: impl FnMut(&mut Self)) {
         let items = match &iter.kind {
             Kind::List(items) => Some(Rc::clone(items)),
             Kind::Text(text) if !text.contains(UNKNOWN) && text.len() <= LOOP => {
@@ -270,6 +271,9 @@ impl<'j, 'a> Eval<'j, 'a> {
             _ => None,
         };
         let tried = attack::tried(iter);
+        if iter.taint.has(Taint::ENVIRONMENT) && iter.as_api().is_some() {
+            self.judge.walks_environment(span);
+        }
         match items {
             Some(items) if !items.is_empty() => {
                 for item in items.iter().take(LOOP) {

@@ -5,6 +5,7 @@ use super::fold::{
     character, decoded, elements, environment, join, join_path, lookup, made_letter, pattern,
     rot13, text_method,
 };
+use super::namespaces;
 use super::places::is_own;
 use super::value::{Args, Kind, LONGEST, Taint, Value};
 use crate::paths::UNKNOWN;
@@ -107,6 +108,10 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             let name = args.positional.get(1)?.exact()?;
             lookup(eval, first?, name, span)
         }
+        "setattr" | "builtins.setattr" => {
+            eval.put(first?, args.positional.get(1)?, args.positional.get(2)?);
+            return None;
+        }
         "vars" if first.is_some() => first?.clone(),
         "globals" | "locals" | "vars" => Value::api("globals()"),
         "__import__"
@@ -125,10 +130,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             value.taint |= first?.taint;
             value
         }
-        "operator.attrgetter" | "operator.methodcaller" => {
-            Value::partial(&Value::api("operator.attrgetter()"), vec![first?.clone()])
-        }
-        "operator.attrgetter()" => lookup(eval, args.positional.get(1)?, text?, span),
+        _ if path.starts_with("operator.") => namespaces::operated(eval, path, args, span)?,
         "staticmethod" | "classmethod" => first?.clone(),
         "functools.reduce" | "reduce" => {
             let function = first?.clone();
@@ -225,19 +227,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             codec(first?, args.get(1, "encoding").and_then(Value::exact)?)?
         }
         "os.path" | "str.format" => return None,
-        _ if path.ends_with(".__getattribute__") || path.ends_with(".__getattr__") => {
-            let base = Value::api(path.rsplit_once('.')?.0);
-            lookup(eval, &base, text?, span)
-        }
-        "globals().get" | "globals().__getitem__" => {
-            let key = Value::text(text?);
-            eval.index(&Value::api("globals()"), &key, span)
-        }
-        _ if path.ends_with(".__getitem__") => {
-            let base = Value::api(path.rsplit_once('.')?.0);
-            lookup(eval, &base, text?, span)
-        }
-        _ => return None,
+        _ => return namespaces::call(eval, path, args, span),
     })
 }
 
@@ -354,13 +344,18 @@ pub(crate) fn method(
                 _ => None,
             }
         }
-        (Kind::Dict(pairs), "get") => {
+        (Kind::Dict(pairs), "get" | "pop" | "setdefault" | "__getitem__") => {
             let key = first?.exact()?;
             pairs
                 .iter()
                 .rev()
                 .find(|(known, _)| known.as_text() == Some(key))
-                .map(|(_, value)| value.clone())
+                .map(|(_, value)| value)
+                .or_else(|| {
+                    let other = args.positional.get(1)?;
+                    matches!(other.kind, Kind::Api(_) | Kind::Function(_)).then_some(other)
+                })
+                .cloned()
         }
         (Kind::Dict(pairs), "items" | "values" | "keys") => {
             let part = |(key, value): &(Value, Value)| match name {

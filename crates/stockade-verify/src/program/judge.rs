@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::api::{Dialect, Entry};
 use super::gadget;
-use super::ir::{Expr, Text};
+use super::ir::{Call, Expr, Text};
 use super::loops::Excess;
 use super::payload;
 use super::places::is_loose;
@@ -194,6 +194,10 @@ impl<'a> Judge<'a> {
     }
 
     pub(crate) fn attribute(&mut self, base: &Expr, attr: &str, span: Span) {
+        if self.dialect == Dialect::Python && self.brief && attr == "f_builtins" {
+            let reason = "takes the built-in functions out of a frame";
+            self.findings.add(Rule::SandboxGadget, span, reason);
+        }
         let rung = attr.starts_with('_') || attr == "f_builtins";
         if self.dialect == Dialect::Python && rung && gadget::climbs(base, attr) {
             self.findings.add(
@@ -201,6 +205,14 @@ impl<'a> Judge<'a> {
                 span,
                 format!("climbs to `{attr}` through an object's internals"),
             );
+        }
+    }
+
+    /// `x.__getattribute__("__class__")`, `frame.f_builtins`
+    pub(crate) fn fetches(&mut self, call: &Call, span: Span) {
+        if self.dialect == Dialect::Python && self.brief && gadget::fetches_rung(call) {
+            let reason = "climbs an object's internals by the names of its members";
+            self.findings.add(Rule::SandboxGadget, span, reason);
         }
     }
 
@@ -221,6 +233,7 @@ impl<'a> Judge<'a> {
 
     /// A text in the source: hosts and commands that no ordinary program names.
     pub(crate) fn literal(&mut self, text: &str, span: Span) {
+        self.note_words(text);
         if text.len() < 8 || text.len() > 8192 {
             return;
         }
@@ -349,6 +362,36 @@ impl<'a> Judge<'a> {
         errors
     }
 
+    /// A parameter nobody has given; what opens a wallet is not to be sent anywhere.
+    pub(super) fn handed_key(&self, name: &str) -> Value {
+        let name = name.to_ascii_lowercase().replace('_', "");
+        let keys = [
+            "privatekey",
+            "secretkey",
+            "mnemonic",
+            "seedphrase",
+            "walletseed",
+        ];
+        if self.brief && keys.iter().any(|key| name.contains(key)) {
+            return Value::unknown(Taint::PARAM | Taint::SECRET);
+        }
+        Value::unknown(Taint::PARAM)
+    }
+
+    /// A script that a few lines put somewhere is what they are for.
+    pub(super) fn writes_script(&mut self, path: &str, text: Option<&Value>, span: Span) {
+        let Some(text) = text.and_then(Value::exact).filter(|_| self.brief) else {
+            return;
+        };
+        let language = match path.rsplit_once('.').map(|(_, ending)| ending) {
+            Some("py" | "pyw" | "pth") => Language::Python,
+            Some("js" | "mjs" | "cjs") => Language::JavaScript,
+            Some("sh" | "bash" | "zsh" | "command") => Language::Bash,
+            _ => return,
+        };
+        self.nested_text(language, text, span);
+    }
+
     /// A loop that takes more and more of the machine, without end.
     pub(crate) fn exceeds(&mut self, excess: Excess, span: Span) {
         match excess {
@@ -382,7 +425,7 @@ fn is_library(text: &str) -> bool {
 }
 
 /// Actions that are worth hiding.
-fn is_dangerous(action: &str) -> bool {
+pub(super) fn is_dangerous(action: &str) -> bool {
     matches!(
         action,
         "shell"

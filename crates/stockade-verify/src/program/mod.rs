@@ -29,6 +29,7 @@ mod lowering;
 mod mangled;
 mod modules;
 mod names;
+mod namespaces;
 mod objects;
 mod options;
 mod payload;

@@ -5,7 +5,7 @@ use super::attack::guesses;
 use super::fed::is_input_value;
 use super::ir::Text;
 use super::judge::Judge;
-use super::places::{is_foreign, is_loose};
+use super::places::{is_foreign, is_loose, is_media};
 use super::send::is_sending;
 use super::value::{Args, Kind, Taint, Value};
 use crate::files::{Deletion, Writing};
@@ -44,6 +44,7 @@ impl Judge<'_> {
                         return if entry.action == "write-self" {
                             self.overwrites(Some(base), &place, span);
                             self.write(&place, path, Writing::Replace, args.taint(), span);
+                            self.writes_script(path, args.first(), span);
                             result
                         } else {
                             self.read(&place, span, result)
@@ -347,6 +348,7 @@ impl Judge<'_> {
                 let taint = args.taint();
                 self.multiplies(taint, span);
                 self.encrypts(path, origin, taint, span);
+                self.writes_script(path, args.first(), span);
                 let given = args.first().and_then(Value::as_text).unwrap_or_default();
                 let source = Some(Place::new(given)).filter(|_| !given.is_empty());
                 if let Some(place) = source.filter(is_foreign) {
@@ -373,6 +375,9 @@ impl Judge<'_> {
                 }
                 if is_loose(path) {
                     own |= Taint::LOOSE;
+                }
+                if is_media(path) {
+                    own |= Taint::DECODED;
                 }
                 Value::unknown(Taint::FILE | own)
             }

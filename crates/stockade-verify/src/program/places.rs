@@ -10,6 +10,9 @@ use crate::rule::Rule;
 impl Judge<'_> {
     pub(super) fn read(&mut self, place: &Place, span: Span, mut result: Value) -> Value {
         result.taint |= Taint::FILE;
+        if let Some(up) = climbed(place) {
+            return self.read(&up, span, result);
+        }
         if is_foreign(place) || self.archived.contains(place.path.as_str()) {
             result.taint |= Taint::FOREIGN;
         }
@@ -203,6 +206,40 @@ pub(super) fn is_own(value: &Value) -> bool {
         Kind::Text(path) => &**path == "/proc/self/exe",
         _ => false,
     }
+}
+
+/// `../../../etc/passwd`: wherever it begins, it ends there.
+fn climbed(place: &Place) -> Option<Place> {
+    let mut below = place.path.as_str();
+    let mut steps = 0;
+    while let Some(rest) = below.strip_prefix("../") {
+        below = rest;
+        steps += 1;
+    }
+    let up = Place::new(&format!("/{below}"));
+    let told = [crate::paths::Kind::Account, crate::paths::Kind::Credential];
+    (steps > 1 && told.into_iter().any(|kind| up.is(kind))).then_some(up)
+}
+
+/// A picture, a font, a sound: code in one was hidden there.
+pub(super) fn is_media(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    matches!(
+        ending,
+        "png"
+            | "jpg"
+            | "jpeg"
+            | "gif"
+            | "bmp"
+            | "ico"
+            | "webp"
+            | "woff"
+            | "woff2"
+            | "ttf"
+            | "mp3"
+            | "wav"
+            | "mp4"
+    )
 }
 
 /// A place where anyone may put a file.

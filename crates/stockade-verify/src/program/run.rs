@@ -1,5 +1,6 @@
 //! Processes and code that a program starts.
 
+use super::act::told_by;
 use super::api::{Dialect, Entry};
 use super::judge::Judge;
 use super::value::{Args, Kind, Taint, Value};
@@ -176,7 +177,7 @@ impl Judge<'_> {
             .map(|name| name.rsplit('/').next().unwrap_or(name));
         let given_text = words
             .iter()
-            .any(|word| matches!(word.exact(), Some("-c" | "-e")));
+            .any(|word| word.exact().is_some_and(is_text_switch));
         let windows = matches!(
             interpreter,
             Some("cmd" | "cmd.exe" | "powershell" | "powershell.exe")
@@ -193,7 +194,8 @@ impl Judge<'_> {
         }
         let tool = interpreter.is_some_and(|name| TOOLS.contains(&name));
         let named = self.dialect == Dialect::Go && !self.library && !tool;
-        let certain = self.brief && (shell || named);
+        let foreign = told_by(&line).has(Taint::FOREIGN);
+        let certain = self.brief && (shell || named || foreign);
         let reason = format!("`{path}` starts another program");
         self.findings
             .weigh(certain, Rule::ExecProcess, span, reason);
@@ -297,7 +299,7 @@ impl Judge<'_> {
             self.nested_code(&known, span);
         }
         let acts = self.findings.count() > before;
-        let exact = value.exact().is_some();
+        let exact = value.exact().is_some() && !taint.has(Taint::OPTION);
         if taint.has(Taint::SOCKET) {
             self.findings.add(
                 Rule::ReverseShell,
@@ -416,6 +418,14 @@ fn quoted(word: &Value) -> String {
     let inner = piece.replace('\'', "'\\''");
     // The unknown must stay outside the quotes to be read as a variable.
     format!("'{}'", inner.replace(UNKNOWN, &format!("'\"{UNKNOWN}\"'")))
+}
+
+/// Whether the text to run follows a switch: `-c`, `-e`, `-lc`.
+pub(super) fn is_text_switch(word: &str) -> bool {
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    letters.len() <= 4
+        && letters.ends_with(['c', 'e'])
+        && letters.bytes().all(|b| b.is_ascii_lowercase())
 }
 
 /// Tools that build, test or publish a project.

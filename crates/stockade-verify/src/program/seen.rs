@@ -23,6 +23,10 @@ pub(super) struct Seen {
     pub(super) dials: HashMap<usize, usize>,
     /// Threads and the like that were started.
     pub(super) threads: usize,
+    /// The environment was gone through, variable by variable.
+    pub(super) environment: Option<Span>,
+    /// Words of the source that names of secrets are made of.
+    pub(super) secret_words: HashSet<&'static str>,
     /// Something was asked or sent over the network.
     pub(super) talks: Option<Span>,
     pub(super) watches: Option<Span>,
@@ -39,9 +43,51 @@ pub(super) struct Seen {
     pub(super) copies: bool,
 }
 
+/// What names of secrets are made of.
+const SECRETS: &[&str] = &[
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "credential",
+    "private",
+    "key",
+    "auth",
+];
+
 impl Judge<'_> {
+    /// A text that may be what the names of variables are searched for.
+    pub(super) fn note_words(&mut self, text: &str) {
+        if !self.brief || text.len() < 3 || text.len() > 128 || text.contains(' ') {
+            return;
+        }
+        let lower = text.to_ascii_lowercase();
+        let words = lower.split(|c: char| !(c.is_ascii_alphabetic() || c == '_'));
+        for word in words {
+            let word = word.trim_matches('_');
+            let found = SECRETS.iter().find(|secret| {
+                word == **secret || word.strip_suffix('s').is_some_and(|one| one == **secret)
+            });
+            self.seen.secret_words.extend(found);
+        }
+    }
+
+    /// The environment is gone through, variable by variable.
+    pub(crate) fn walks_environment(&mut self, span: Span) {
+        if self.brief {
+            self.seen.environment.get_or_insert(span);
+        }
+    }
+
     /// What only the whole program shows.
     pub(crate) fn finish(&mut self) {
+        let hunted = self.seen.secret_words.len() > 1;
+        if let Some(span) = self.seen.environment.filter(|_| hunted) {
+            let reason = "looks for secrets among all variables of the environment";
+            self.findings.add(Rule::CredentialRead, span, reason);
+        }
         if let Some(span) = self.seen.pastes.filter(|_| self.seen.copies) {
             let reason = "reads the clipboard and replaces what is in it";
             self.findings.add(Rule::Surveillance, span, reason);

@@ -89,7 +89,10 @@ impl Judge<'_> {
                 result
             }
             "remote" => {
-                if !given.is_empty() {
+                // Code in place of an address is that of a worker made of it.
+                if given.contains('(') {
+                    self.code(path, arg, span);
+                } else if !given.is_empty() {
                     self.import(given, span);
                 }
                 result

@@ -6,7 +6,7 @@ use crate::paths::{Place, UNKNOWN};
 use crate::program::api::{Dialect, Entry};
 use crate::program::fed::is_input_value;
 use crate::program::judge::{Judge, argument};
-use crate::program::places::{is_foreign, is_own};
+use crate::program::places::{is_foreign, is_media, is_own};
 use crate::program::run::option;
 use crate::program::value::{Args, Kind, Taint, Value};
 use crate::result::Span;
@@ -33,6 +33,7 @@ impl Judge<'_> {
                 if let Some(place) = &place {
                     self.overwrites(arg, place, span);
                     self.write(place, given, Writing::Replace, args.taint(), span);
+                    self.writes_script(given, second, span);
                     return Some(Value::of(Kind::Handle(given.into())));
                 }
                 result
@@ -104,7 +105,10 @@ impl Judge<'_> {
             return Value::unknown(result.taint | Taint::FILE | own);
         };
         self.peeks(given, span);
-        let read = self.read(&place, span, result);
+        let mut read = self.read(&place, span, result);
+        if is_media(given) {
+            read.taint |= Taint::DECODED;
+        }
         if self.dialect == Dialect::Go && path == "os.Open" {
             Value::of(Kind::Handle(given.into())).with(read.taint)
         } else {

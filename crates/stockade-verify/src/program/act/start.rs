@@ -161,7 +161,7 @@ fn after_path(deed: &Deed<'_>) -> Vec<Value> {
 }
 
 /// What the output of a command tells: the environment, who and where it runs, files of others.
-fn told_by(command: &str) -> Taint {
+pub(in crate::program) fn told_by(command: &str) -> Taint {
     let mut words = command
         .split_whitespace()
         .map(|word| word.trim_matches(['\'', '"']));

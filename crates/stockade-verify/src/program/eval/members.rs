@@ -40,6 +40,14 @@ impl Eval<'_, '_> {
                     .find(|(key, _)| key.as_text() == Some(attr));
                 found.map_or_else(|| method(base, attr), |(_, value)| value.clone())
             }
+            // Whatever it belongs to, it is the module that some library imported.
+            Kind::Unknown | Kind::Method(_)
+                if self.dialect == Dialect::Python && is_module(attr) =>
+            {
+                let mut value = Value::api(attr.trim_start_matches('_'));
+                value.indirect = base.indirect;
+                value
+            }
             _ => method(base, attr),
         }
     }
@@ -68,6 +76,9 @@ impl Eval<'_, '_> {
                 value
             }
             (Kind::Api(path), Some(key)) => {
+                if let Some(value) = self.was_put(path, key) {
+                    return value;
+                }
                 let key: Text = key.into();
                 let mut value = self.dialect.item(path, &key);
                 value.taint |= inherited(path, base);
@@ -113,6 +124,14 @@ fn method(base: &Value, name: &Text) -> Value {
         return value;
     }
     Value::method(base, name)
+}
+
+/// Modules that start programs or reach everything, as members of whatever imported them.
+fn is_module(attr: &str) -> bool {
+    matches!(
+        attr,
+        "os" | "_os" | "subprocess" | "_subprocess" | "builtins" | "__builtins__"
+    )
 }
 
 /// What a member has of its owner's origin. One variable is not the whole environment.

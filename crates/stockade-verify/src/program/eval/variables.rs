@@ -43,6 +43,9 @@ impl Eval<'_, '_> {
                 let base_value = self.expr(base);
                 let index = self.expr(index);
                 self.judge.item_set(&base_value, &index, &value, base.span);
+                if self.dialect == Dialect::Python {
+                    self.put(&base_value, &index, &value);
+                }
                 self.holds(base, &value);
                 if is_prototype(base) {
                     self.judge.pollutes(base.span);
