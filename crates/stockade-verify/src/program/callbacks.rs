@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::api::Dialect;
 use super::classes;
-use super::eval::Eval;
+use super::eval::{Eval, statement_span};
 use super::ir::Function;
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
@@ -97,6 +97,17 @@ impl Eval<'_, '_> {
             .scopes
             .iter()
             .any(|scope| scope.values().take(4096).any(kept));
+        let page = matches!(&**path, "window" | "globalThis" | "self") && attr == "fetch";
+        let asks = |value: &Value| value.as_api() == Some("fetch");
+        if page
+            && self
+                .scopes
+                .iter()
+                .any(|scope| scope.values().take(4096).any(asks))
+        {
+            self.judge
+                .intercepts_requests(statement_span(&function.body));
+        }
         if wraps && !talks {
             let args = Args::of(vec![Value::unknown(Taint::SECRET); function.params.len()]);
             self.enter(&Rc::clone(function), &args);
@@ -179,13 +190,14 @@ impl Eval<'_, '_> {
     }
 
     /// What `__reduce__` returns is called when the object is unpickled: a function, its arguments.
-    pub(super) fn unpickled(&mut self, returned: &[Value]) {
+    pub(super) fn unpickled(&mut self, returned: &[Value], span: Span) {
         for value in returned.iter().take(4) {
             if let Some([callee, args, ..]) = value.as_list()
-                && callee.as_api().is_some()
+                && let Some(path) = callee.as_api()
             {
+                self.judge.unpickles(path, span);
                 let args = Args::of(args.as_list().unwrap_or_default().to_vec());
-                self.invoke(callee, &args, Span::default(), &[]);
+                self.invoke(callee, &args, span, &[]);
             }
         }
     }
@@ -205,6 +217,9 @@ impl Eval<'_, '_> {
                 self.enter(&Rc::clone(function), &args);
             }
             ("src" | "href" | "location", _) => self.judge.navigates(value, span),
+            ("action", Kind::Text(to)) if to.starts_with("http") || to.starts_with("//") => {
+                self.judge.redirects_form(span);
+            }
             ("innerHTML" | "outerHTML" | "srcdoc", _) => self.judge.shows_markup(value, span),
             ("preinstall" | "install" | "postinstall" | "prepare", Kind::Text(_)) => {
                 self.judge.installs(attr, span);

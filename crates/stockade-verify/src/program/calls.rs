@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::api::Dialect;
 use super::callbacks::{handed, returns_made, rewrites, walked};
 use super::classes;
-use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED, RECURSION};
+use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED, RECURSION, statement_span};
 use super::hash::Map;
 use super::ir::{Call, Expr, ExprKind, Function};
 use super::loops::Excess;
@@ -269,7 +269,7 @@ impl Eval<'_, '_> {
             function.name.as_deref(),
             Some("__reduce__" | "__reduce_ex__")
         ) {
-            self.unpickled(&own);
+            self.unpickled(&own, statement_span(&function.body));
         }
         self.class = class;
         self.judge.function_depth -= 1;

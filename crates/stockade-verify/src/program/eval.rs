@@ -157,6 +157,7 @@ impl<'j, 'a> Eval<'j, 'a> {
                 self.judge.pace = outer;
             }
             Stmt::Assign { target, value, op } => {
+                let span = value.span;
                 let mut value = self.expr(value);
                 if let Some(op) = op {
                     let old = self.read_target(target);
@@ -164,6 +165,9 @@ impl<'j, 'a> Eval<'j, 'a> {
                         self.adds_outside(name, value.deep_taint());
                     }
                     value = self.binary(*op, &old, &value);
+                }
+                if let (Target::Name(name), true) = (target, self.class.is_some()) {
+                    self.judge.member_runs(name, &value, span);
                 }
                 self.assign(target, value);
             }
@@ -218,7 +222,11 @@ impl<'j, 'a> Eval<'j, 'a> {
             }
             Stmt::For { target, iter, body } => {
                 let span = iter.span;
-                let iter = self.expr(iter);
+                let words = attack::is_wordlist(iter);
+                let mut iter = self.expr(iter);
+                if words {
+                    iter.taint |= Taint::TRIED;
+                }
                 self.each(target, &iter, span, |this| this.statements(body, functions));
             }
             Stmt::Block(body) => self.statements(body, functions),
@@ -325,11 +333,13 @@ impl<'j, 'a> Eval<'j, 'a> {
     }
 }
 
-/// Where the first statement of a loop stands.
-fn statement_span(body: &[Stmt]) -> Span {
+/// Where the first statement of a loop or function stands.
+pub(super) fn statement_span(body: &[Stmt]) -> Span {
     body.iter()
         .find_map(|statement| match statement {
-            Stmt::Expr(expr) | Stmt::Assign { value: expr, .. } => Some(expr.span),
+            Stmt::Expr(expr) | Stmt::Assign { value: expr, .. } | Stmt::Return(Some(expr)) => {
+                Some(expr.span)
+            }
             Stmt::Block(inner) => Some(statement_span(inner)),
             _ => None,
         })

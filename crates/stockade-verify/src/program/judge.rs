@@ -8,16 +8,17 @@ use super::gadget;
 use super::ir::{Call, Expr, Text};
 use super::loops::Excess;
 use super::payload;
-use super::places::is_loose;
+use super::places::is_foreign;
 use super::seen::Seen;
 use super::send::is_sending;
+use super::told::asks_cookies;
 use super::value::{Args, Taint, Value};
 use crate::analysis::{Analysis, Nested};
 use crate::files::{Files, Speaker};
 use crate::findings::Findings;
 use crate::hosts;
 use crate::language::Language;
-use crate::paths::UNKNOWN;
+use crate::paths::{Place, UNKNOWN};
 use crate::result::Span;
 use crate::rule::Rule;
 
@@ -149,7 +150,8 @@ impl<'a> Judge<'a> {
             }
             return match known.map(|entry| entry.action) {
                 Some("secret" | "secrets") => result.with(Taint::SECRET),
-                _ => result,
+                _ if asks_cookies(args) => result.with(Taint::SECRET),
+                _ => result.with(wrapped_file(path, args)),
             };
         };
         if callee.indirect && is_dangerous(entry.action) {
@@ -234,6 +236,11 @@ impl<'a> Judge<'a> {
     /// A text in the source: hosts and commands that no ordinary program names.
     pub(crate) fn literal(&mut self, text: &str, span: Span) {
         self.note_words(text);
+        self.note_rung(text, span);
+        if self.brief && text == "org.freedesktop.secrets" {
+            let reason = "asks the desktop for the secrets that it keeps";
+            self.findings.add(Rule::CredentialRead, span, reason);
+        }
         if text.len() < 8 || text.len() > 8192 {
             return;
         }
@@ -260,79 +267,11 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// `global[name] = require`: what reaches everything, under a name of its own.
-    pub(crate) fn exposes(&mut self, base: &Value, name: Option<&str>, value: &Value, span: Span) {
-        let global = matches!(
-            base.as_api(),
-            Some("global" | "globalThis" | "window" | "root")
-        );
-        let reached = value.as_api().unwrap_or_default();
-        let all = matches!(
-            reached,
-            "require" | "module" | "eval" | "Function" | "process"
-        );
-        if global && all && name != Some(reached) && self.dialect == Dialect::JavaScript {
-            let reason = format!("makes `{reached}` reachable by another name");
-            let certain = self.brief || name.is_none();
-            self.findings
-                .weigh(certain, Rule::ObfuscatedName, span, reason);
-        }
-    }
-
-    /// `sys.breakpointhook = os.system`: what a module calls is something else from now on.
-    pub(crate) fn hooks_up(&mut self, base: &Value, attr: &str, value: &Value, span: Span) {
-        let (Some(module), Some(path)) = (base.as_api(), value.as_api()) else {
-            return;
-        };
-        let entry = self.dialect.entry(path);
-        let runs = entry.is_some_and(|entry| matches!(entry.action, "shell" | "code" | "argv"));
-        let known = matches!(
-            module,
-            "sys" | "builtins" | "__builtins__" | "os" | "io" | "json"
-        );
-        if self.dialect == Dialect::Python && runs && known {
-            let reason = format!("has `{module}.{attr}` run `{path}`");
-            self.findings
-                .weigh(self.brief, Rule::ObfuscatedName, span, reason);
-        }
-    }
-
-    /// `os.environ["LD_PRELOAD"] = …`
-    pub(crate) fn item_set(&mut self, base: &Value, index: &Value, value: &Value, span: Span) {
-        self.exposes(base, index.exact(), value, span);
-        if self.dialect == Dialect::JavaScript && index.exact() == Some("__proto__") {
-            self.pollutes(span);
-        }
-        let environment = matches!(base.as_api(), Some("os.environ" | "process.env"));
-        if let (true, Some("LD_PRELOAD" | "DYLD_INSERT_LIBRARIES" | "LD_AUDIT")) =
-            (environment, index.exact())
-        {
-            self.findings.add(
-                Rule::ProcessTamper,
-                span,
-                "loads a library into every program started",
-            );
-        }
-        let first = value.as_text().unwrap_or_default();
-        let proxy = environment
-            && index
-                .exact()
-                .is_some_and(|name| name.to_ascii_lowercase().ends_with("_proxy"));
-        if proxy && hosts::suspicion(first).is_some() {
-            let reason = "sends all requests through another machine";
-            self.findings.add(Rule::NetworkHost, span, reason);
-        }
-        if environment
-            && index.exact() == Some("PATH")
-            && (is_loose(first) || first.starts_with(".:"))
-        {
-            let reason = "has programs looked up where anyone may put them";
-            self.findings.add(Rule::ProcessTamper, span, reason);
-        }
-    }
-
     /// Judges text given to a shell, unknown parts as variables.
     pub(super) fn command_text(&mut self, command: &str, span: Span) -> bool {
+        if let Some((rule, what)) = payload::recognise(command) {
+            self.findings.add(rule, span, format!("runs {what}"));
+        }
         let text = command.replace(UNKNOWN, "${__unknown}");
         self.nested_text(Language::Bash, &text, span)
     }
@@ -422,6 +361,17 @@ fn is_library(text: &str) -> bool {
         comment || line.starts_with("/* ")
     };
     text.lines().find_map(package) == Some(true) && text.lines().any(described)
+}
+
+/// `FSInputFile(path)`, `Attachment(path)`: a file made ready to be handed on, and whose it is.
+fn wrapped_file(path: &str, args: &Args) -> Taint {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    let wraps = ["File", "Attachment", "Upload", "Document", "Media"];
+    let wraps = name.starts_with(|c: char| c.is_ascii_uppercase())
+        && wraps.iter().any(|part| name.contains(part));
+    let file = args.first().and_then(Value::as_text).filter(|_| wraps);
+    let place = file.map(Place::new).filter(is_foreign);
+    place.map_or(Taint::NONE, |_| Taint::FOREIGN)
 }
 
 /// Actions that are worth hiding.

@@ -146,7 +146,7 @@ impl Eval<'_, '_> {
             return;
         }
         let name = match module {
-            "globals()" => key.to_owned(),
+            "globals()" | "builtins" | "__builtins__" => key.to_owned(),
             _ if module.contains('(') => return,
             _ => format!("{module}.{key}"),
         };

@@ -1,12 +1,13 @@
 //! Methods of objects: of paths, open files, archives, connections, and of what is not known.
 
 use super::api::{Dialect, Entry};
-use super::attack::guesses;
+use super::attack::{guesses, is_login_method};
 use super::fed::is_input_value;
 use super::ir::Text;
 use super::judge::Judge;
 use super::places::{is_foreign, is_loose, is_media};
 use super::send::is_sending;
+use super::told::asks_cookies;
 use super::value::{Args, Kind, Taint, Value};
 use crate::files::{Deletion, Writing};
 use crate::paths::{Place, UNKNOWN};
@@ -92,6 +93,9 @@ impl Judge<'_> {
             self.path_method(path, base.taint, name, args, span);
         }
         self.unknown_method(base, name, args, span, indirect);
+        if asks_cookies(args) {
+            return Value::unknown(result.taint | Taint::SECRET);
+        }
         result
     }
 
@@ -245,7 +249,7 @@ impl Judge<'_> {
         self.looks_up(name, args, span);
         self.maps_code(name, args, span);
         self.takes_file(name, args, span);
-        if args.all().any(guesses) {
+        if args.all().any(guesses) || self.brief && is_login_method(name) {
             self.tries(name, args, span);
         }
         let external = |value: &Value| {
@@ -260,6 +264,7 @@ impl Judge<'_> {
             let reason = "lets a document name files to be read into it";
             self.findings.add(Rule::CredentialRead, span, reason);
         }
+        self.told(name, args, span);
         let first = args.first().and_then(Value::exact);
         if name == "config_set" && matches!(first, Some("dir" | "dbfilename")) {
             let reason = "has a database write its file somewhere else";
@@ -318,6 +323,12 @@ impl Judge<'_> {
         self.wrapped_git(base, name, args, span);
         if matches!(name, "write" | "Write") && base.taint.has(Taint::WALKED) {
             self.encrypts(&UNKNOWN.to_string(), base.taint, args.taint(), span);
+        }
+        if matches!(name, "write" | "add") {
+            let packed = args.first().and_then(Value::as_text).map(Place::new);
+            if packed.is_some_and(|place| is_foreign(&place)) {
+                self.seen.packs.get_or_insert(span);
+            }
         }
         if is_sending(name) {
             self.sends_unknown(name, args, span);

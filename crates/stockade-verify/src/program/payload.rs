@@ -36,6 +36,8 @@ const MARKS: &[&[u8]] = &[
     b"cryptoloot",
     b".__globals__",
     b"index-url",
+    b"key=clear",
+    b"nslookup",
 ];
 
 /// The three characters that marks begin with, a bit for each that they may be.
@@ -188,6 +190,21 @@ fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
             "a command that sends the whole environment out",
         ));
     }
+    let told = [
+        "whoami",
+        "hostname",
+        "$(id",
+        "uname",
+        "xxd",
+        "base64",
+        "/etc/passwd",
+    ];
+    if has("nslookup $") && told.iter().any(|part| has(part)) {
+        return Some((
+            Rule::Exfiltration,
+            "a command that sends data out in names it looks up",
+        ));
+    }
     if has("vssadmin delete shadows")
         || has("wbadmin delete catalog")
         || has("bcdedit /set") && has("recoveryenabled")
@@ -220,6 +237,12 @@ fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
     .any(|part| has(part))
     {
         return Some((Rule::NetworkHost, "the address of a pool of miners"));
+    }
+    if has("wlan show profile") && has("key=clear") {
+        return Some((
+            Rule::CredentialRead,
+            "a command that shows the passwords of networks",
+        ));
     }
     if has("index-url") && has("trusted-host") {
         return Some((

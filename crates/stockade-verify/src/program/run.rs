@@ -3,6 +3,7 @@
 use super::act::told_by;
 use super::api::{Dialect, Entry};
 use super::judge::Judge;
+use super::tools::{TOOLS, builds};
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -426,63 +427,6 @@ pub(super) fn is_text_switch(word: &str) -> bool {
     letters.len() <= 4
         && letters.ends_with(['c', 'e'])
         && letters.bytes().all(|b| b.is_ascii_lowercase())
-}
-
-/// Tools that build, test or publish a project.
-const TOOLS: &[&str] = &[
-    "black",
-    "bun",
-    "bundle",
-    "cargo",
-    "cd",
-    "cmake",
-    "composer",
-    "deno",
-    "dotnet",
-    "echo",
-    "eslint",
-    "flake8",
-    "git",
-    "go",
-    "gofmt",
-    "gradle",
-    "jest",
-    "make",
-    "mkdir",
-    "mkdocs",
-    "mvn",
-    "mypy",
-    "ninja",
-    "npm",
-    "npx",
-    "pnpm",
-    "poetry",
-    "prettier",
-    "protoc",
-    "pytest",
-    "ruff",
-    "rustc",
-    "sphinx-build",
-    "tox",
-    "tsc",
-    "twine",
-    "uv",
-    "vite",
-    "webpack",
-    "yarn",
-];
-
-/// Whether a command is for tools alone that build, test or publish a project. What they are told
-/// to do was judged already.
-fn builds(command: &str) -> bool {
-    let parts = command.split(['&', '|', ';', '\n']).map(str::trim);
-    let mut parts = parts.filter(|part| !part.is_empty()).peekable();
-    parts.peek().is_some()
-        && !command.contains(['`', '$', '<', '('])
-        && parts.all(|part| {
-            let tool = part.split_whitespace().next();
-            tool.is_some_and(|tool| TOOLS.contains(&tool))
-        })
 }
 
 /// An option in the last argument, an object: `{shell: true}`.

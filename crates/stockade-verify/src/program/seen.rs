@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::api::Dialect;
 use super::judge::Judge;
 use crate::result::Span;
 use crate::rule::Rule;
@@ -27,6 +28,11 @@ pub(super) struct Seen {
     pub(super) environment: Option<Span>,
     /// Words of the source that names of secrets are made of.
     pub(super) secret_words: HashSet<&'static str>,
+    /// Rungs of objects' internals among the texts of the source.
+    pub(super) rungs: HashSet<&'static str>,
+    pub(super) climbs: Option<Span>,
+    /// Files of others went into an archive that no file of its own holds.
+    pub(super) packs: Option<Span>,
     /// Something was asked or sent over the network.
     pub(super) talks: Option<Span>,
     pub(super) watches: Option<Span>,
@@ -57,6 +63,17 @@ const SECRETS: &[&str] = &[
     "auth",
 ];
 
+/// Members that lead from any object to the interpreter's internals.
+const RUNGS: &[&str] = &[
+    "__class__",
+    "__base__",
+    "__bases__",
+    "__mro__",
+    "__subclasses__",
+    "__globals__",
+    "__builtins__",
+];
+
 impl Judge<'_> {
     /// A text that may be what the names of variables are searched for.
     pub(super) fn note_words(&mut self, text: &str) {
@@ -74,6 +91,18 @@ impl Judge<'_> {
         }
     }
 
+    /// A text that may be the name of an object's internal member.
+    pub(super) fn note_rung(&mut self, text: &str, span: Span) {
+        if !self.brief || self.dialect != Dialect::Python {
+            return;
+        }
+        let found = RUNGS.iter().find(|rung| **rung == text);
+        self.seen.rungs.extend(found);
+        if matches!(text, "__subclasses__" | "__globals__" | "__builtins__") {
+            self.seen.climbs.get_or_insert(span);
+        }
+    }
+
     /// The environment is gone through, variable by variable.
     pub(crate) fn walks_environment(&mut self, span: Span) {
         if self.brief {
@@ -83,6 +112,10 @@ impl Judge<'_> {
 
     /// What only the whole program shows.
     pub(crate) fn finish(&mut self) {
+        if let Some(span) = self.seen.climbs.filter(|_| self.seen.rungs.len() > 1) {
+            let reason = "names members of objects' internals one after the other";
+            self.findings.add(Rule::SandboxGadget, span, reason);
+        }
         let hunted = self.seen.secret_words.len() > 1;
         if let Some(span) = self.seen.environment.filter(|_| hunted) {
             let reason = "looks for secrets among all variables of the environment";

@@ -2,6 +2,7 @@
 
 use super::Deed;
 use crate::program::judge::Judge;
+use crate::program::options::leaves;
 use crate::program::value::{Args, Kind, Value};
 use crate::result::Span;
 use crate::rule::Rule;
@@ -62,6 +63,12 @@ impl Judge<'_> {
                 }
                 result
             }
+            "survey" => {
+                let reason = format!("`{path}` looks at one machine after the other");
+                self.findings
+                    .weigh(self.brief, Rule::SystemSurvey, span, reason);
+                result
+            }
             "schedule" => {
                 self.findings
                     .add(Rule::PersistenceCron, span, "edits a job table");
@@ -86,12 +93,11 @@ impl Judge<'_> {
                         .any(|part| flag.contains(part))
                 })
             });
+        let run = |text: &str| text.contains("CurrentVersion\\Run");
         let run = writes
-            && args.all().any(|value| {
-                value
-                    .as_text()
-                    .is_some_and(|text| text.contains("CurrentVersion\\Run"))
-            });
+            && leaves(args)
+                .iter()
+                .any(|(name, value)| run(name) || value.as_text().is_some_and(run));
         if run {
             self.findings.add(
                 Rule::PersistenceStartup,

@@ -59,6 +59,10 @@ impl Judge<'_> {
             }
             "clipboard" => {
                 self.seen.copies = true;
+                if args.first().and_then(Value::exact).is_some_and(is_account) {
+                    let reason = "puts the address of a wallet into the clipboard";
+                    self.findings.add(Rule::Surveillance, span, reason);
+                }
                 result
             }
             "packets" => {
@@ -101,6 +105,17 @@ impl Judge<'_> {
             _ => return None,
         })
     }
+}
+
+/// The address of a wallet, as it is written.
+fn is_account(text: &str) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let plain = text.bytes().all(|b| b.is_ascii_alphanumeric());
+    let begins = ["0x", "bc1", "1", "3", "T", "4", "L", "D", "r"];
+    (26..=106).contains(&text.len())
+        && plain
+        && digits >= 3
+        && begins.iter().any(|start| text.starts_with(start))
 }
 
 /// `input`, `form[method=post]`: whatever is typed anywhere on a page.

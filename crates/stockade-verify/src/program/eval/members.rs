@@ -111,8 +111,26 @@ impl Eval<'_, '_> {
                     Dialect::JavaScript => Value::UNKNOWN,
                 }
             }
+            (Kind::Api(_), None) if index.as_int().is_none() => self
+                .unnamed_member(base)
+                .unwrap_or_else(|| fold::item(base, index)),
             _ => fold::item(base, index),
         }
+    }
+
+    /// A member of a module that starts programs, by a name that is only known as it runs. A few
+    /// lines have no other reason for that than to hide which.
+    pub(in crate::program) fn unnamed_member(&self, base: &Value) -> Option<Value> {
+        let starts = matches!(
+            base.as_api()?,
+            "child_process" | "os" | "subprocess" | "builtins" | "vm"
+        );
+        if !starts || !self.judge.brief {
+            return None;
+        }
+        let mut value = Value::unknown(Taint::DECODED);
+        value.indirect = true;
+        Some(value)
     }
 }
 

@@ -32,6 +32,9 @@ impl Eval<'_, '_> {
                 if is_prototype(base) {
                     self.judge.pollutes(base.span);
                 }
+                if &**attr == "__code__" && self.dialect == Dialect::Python {
+                    self.judge.code("__code__", Some(&value), base.span);
+                }
                 self.attr_set(attr, &value, base.span);
                 self.holds(base, &value);
                 if let Some(path) = dotted(base, attr) {
