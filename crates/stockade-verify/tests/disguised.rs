@@ -38,7 +38,7 @@ fn members_that_run_commands_are_found() {
     is_unsafe("python", "class A: pass\nA.__add__ = exec\n", name);
     is_unsafe(
         "python",
-        "def f(): pass\nf.__code__ = compile(text, '', 'exec')\n",
+        "def f(): pass\nf.__code__ = compile('import shutil; shutil.rmtree(\"/\")', '', 'exec')\n",
         "code-dynamic",
     );
     all_safe(

@@ -157,6 +157,9 @@ impl Dialect {
         let joined = match self {
             Self::Python => python_path(path, attr),
             Self::JavaScript => javascript_path(path, attr),
+            Self::Go if path == "os/user.Current()" && attr == "HomeDir" => {
+                return Value::text("~");
+            }
             Self::Go => format!("{path}.{attr}"),
         };
         self.source(&joined, Value::api(joined.as_str()))
@@ -296,6 +299,12 @@ fn python_path(path: &str, attr: &str) -> String {
             return format!("builtins.{attr}");
         }
         return attr.to_owned();
+    }
+    // A function of a C library, however it was loaded.
+    if matches!(path, "ctypes.cdll.LoadLibrary()" | "ctypes.PyDLL()")
+        || path.starts_with("ctypes.cdll.")
+    {
+        return format!("ctypes.CDLL().{attr}");
     }
     // The module that a built-in function belongs to.
     if attr == "__self__" && BUILTINS.contains(&path) {

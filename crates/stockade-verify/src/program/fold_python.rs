@@ -193,7 +193,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         }
         "os.path.basename" => Value::text(first?.as_text()?.rsplit('/').next()?).with(first?.taint),
         "os.walk" => {
-            first?.as_text()?;
+            eval.judge.walks_from(first?.as_text()?, span);
             let directory = first?.clone().with(Taint::WALKED);
             let entry = vec![directory, Value::UNKNOWN, Value::UNKNOWN];
             Value::list(vec![Value::list(entry)])

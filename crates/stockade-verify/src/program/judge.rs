@@ -49,6 +49,8 @@ pub(crate) struct Judge<'a> {
     pub(super) reported_modules: HashSet<Text>,
     /// Archives that hold files which are not the program's own.
     pub(super) archived: HashSet<Text>,
+    /// Links that were made, and where they lead.
+    pub(super) links: HashMap<Text, Text>,
     /// Files that were made executable.
     pub(super) executable: HashSet<Text>,
     /// Texts inside the program that were judged, and whether they have errors.
@@ -84,6 +86,7 @@ impl<'a> Judge<'a> {
             seen: Seen::default(),
             downloaded: HashSet::new(),
             reported_modules: HashSet::new(),
+            links: HashMap::new(),
             executable: HashSet::new(),
             archived: HashSet::new(),
             judged: HashMap::new(),

@@ -32,6 +32,10 @@ impl Judge<'_> {
         if secret || place.is(crate::paths::Kind::Private) {
             result.taint |= Taint::SECRET;
         }
+        if self.brief && place.is(crate::paths::Kind::Disk) {
+            let reason = format!("reads the device {}", place.path);
+            self.findings.raise(Rule::CredentialRead, span, reason);
+        }
         if self.brief && place.is(crate::paths::Kind::Account) {
             let reason = format!("reads {}", place.path);
             self.findings.raise(Rule::AccountRead, span, reason);
@@ -62,6 +66,16 @@ impl Judge<'_> {
         span: Span,
     ) {
         self.files().write(place, how, span, self.findings);
+        if let Some(source) = self.links.get(path) {
+            let source = Place::new(source);
+            self.files().write(&source, how, span, self.findings);
+        }
+        let fd = path.strip_prefix("/proc/self/fd/");
+        if fd.is_some_and(|fd| fd.contains(UNKNOWN)) {
+            let reason = "writes a file by a descriptor that was opened for something else";
+            self.findings
+                .weigh(self.brief, Rule::FileWrite, span, reason);
+        }
         let hook = path.rsplit_once("/hooks/").map_or("", |(_, hook)| hook);
         let known = [
             "pre-commit",
@@ -210,6 +224,10 @@ pub(super) fn is_own(value: &Value) -> bool {
 
 /// `../../../etc/passwd`: wherever it begins, it ends there.
 fn climbed(place: &Place) -> Option<Place> {
+    let roots = ["/proc/self/root/", "/proc/1/root/"];
+    if let Some(below) = roots.iter().find_map(|root| place.path.strip_prefix(root)) {
+        return Some(Place::new(&format!("/{below}")));
+    }
     let mut below = place.path.as_str();
     let mut steps = 0;
     while let Some(rest) = below.strip_prefix("../") {

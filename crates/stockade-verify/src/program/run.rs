@@ -3,7 +3,7 @@
 use super::act::told_by;
 use super::api::{Dialect, Entry};
 use super::judge::Judge;
-use super::tools::{TOOLS, builds};
+use super::tools::{RIGHTS, TOOLS, builds};
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -196,7 +196,8 @@ impl Judge<'_> {
         let tool = interpreter.is_some_and(|name| TOOLS.contains(&name));
         let named = self.dialect == Dialect::Go && !self.library && !tool;
         let foreign = told_by(&line).has(Taint::FOREIGN);
-        let certain = self.brief && (shell || named || foreign);
+        let rights = words.len() > 1 && interpreter.is_some_and(|name| RIGHTS.contains(&name));
+        let certain = self.brief && (shell || named || foreign || rights);
         let reason = format!("`{path}` starts another program");
         self.findings
             .weigh(certain, Rule::ExecProcess, span, reason);

@@ -31,6 +31,10 @@ pub(super) struct Seen {
     /// Rungs of objects' internals among the texts of the source.
     pub(super) rungs: HashSet<&'static str>,
     pub(super) climbs: Option<Span>,
+    /// The bit that has a program run as its owner was named.
+    pub(super) owner_bit: Option<Span>,
+    /// The whole machine was walked through.
+    pub(super) everywhere: Option<Span>,
     /// Files of others went into an archive that no file of its own holds.
     pub(super) packs: Option<Span>,
     /// Something was asked or sent over the network.
@@ -103,6 +107,23 @@ impl Judge<'_> {
         }
     }
 
+    /// `os.walk("/")`
+    pub(crate) fn walks_from(&mut self, root: &str, span: Span) {
+        if matches!(
+            root.trim_end_matches('/'),
+            "" | "/usr" | "/bin" | "/usr/bin"
+        ) {
+            self.seen.everywhere.get_or_insert(span);
+        }
+    }
+
+    /// `stat.S_ISUID`
+    pub(crate) fn names_owner_bit(&mut self, path: &str, span: Span) {
+        if path == "stat.S_ISUID" {
+            self.seen.owner_bit.get_or_insert(span);
+        }
+    }
+
     /// The environment is gone through, variable by variable.
     pub(crate) fn walks_environment(&mut self, span: Span) {
         if self.brief {
@@ -115,6 +136,11 @@ impl Judge<'_> {
         if let Some(span) = self.seen.climbs.filter(|_| self.seen.rungs.len() > 1) {
             let reason = "names members of objects' internals one after the other";
             self.findings.add(Rule::SandboxGadget, span, reason);
+        }
+        if let Some(span) = self.seen.owner_bit.and(self.seen.everywhere) {
+            let reason = "looks for programs that run as their owner";
+            self.findings
+                .weigh(self.brief, Rule::SystemSurvey, span, reason);
         }
         let hunted = self.seen.secret_words.len() > 1;
         if let Some(span) = self.seen.environment.filter(|_| hunted) {

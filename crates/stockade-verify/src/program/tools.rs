@@ -1,5 +1,20 @@
 //! Programs that every project runs.
 
+/// Programs that change what is mounted, who sees what, what a program may.
+pub(super) const RIGHTS: &[&str] = &[
+    "chroot",
+    "debugfs",
+    "losetup",
+    "mknod",
+    "mount",
+    "nsenter",
+    "pivot_root",
+    "setcap",
+    "swapoff",
+    "umount",
+    "unshare",
+];
+
 /// Tools that build, test or publish a project.
 pub(super) const TOOLS: &[&str] = &[
     "black",

@@ -58,6 +58,18 @@ impl Judge<'_> {
                 self.chmod(given, second, span);
                 result
             }
+            "chown" => {
+                let system = [crate::paths::Kind::System, crate::paths::Kind::Base];
+                let theirs = place
+                    .as_ref()
+                    .is_some_and(|place| system.into_iter().any(|kind| place.is(kind)));
+                if theirs {
+                    let reason = format!("gives {given} to someone else");
+                    self.findings
+                        .weigh(self.brief, Rule::FileMode, span, reason);
+                }
+                result
+            }
             "archive" => {
                 if let Some(source) = second.and_then(Value::as_text)
                     && is_foreign(&Place::new(source))
@@ -143,6 +155,10 @@ impl Judge<'_> {
         if let Some(target) = second.and_then(Value::as_text) {
             let place = Place::new(target);
             self.write(&place, target, Writing::Replace, Taint::NONE, span);
+            if path.to_ascii_lowercase().contains("link") && given.starts_with('/') {
+                self.peeks(given, span);
+                self.links.insert(target.into(), given.into());
+            }
             if self.downloaded.contains(given) {
                 self.downloaded.insert(target.into());
             }

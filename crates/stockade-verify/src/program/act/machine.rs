@@ -42,6 +42,26 @@ impl Judge<'_> {
                 }
                 result
             }
+            "namespace" => {
+                let reason = format!("`{path}` changes what it sees of the machine");
+                self.findings
+                    .weigh(self.brief, Rule::ContainerEscape, span, reason);
+                result
+            }
+            "device" => {
+                let makes = |value: &Value| {
+                    let named = |value: &Value| {
+                        let name = value.as_api().unwrap_or_default();
+                        name.ends_with("S_IFBLK") || name.ends_with("S_IFCHR")
+                    };
+                    named(value) || value.as_list().is_some_and(|all| all.iter().any(named))
+                };
+                if arg.is_some_and(makes) || args.positional.len() > 2 {
+                    let reason = format!("`{path}` makes a file that is a device");
+                    self.findings.add(Rule::ContainerEscape, span, reason);
+                }
+                result
+            }
             "setenv" => {
                 self.item_set(
                     &Value::api("os.environ"),

@@ -66,15 +66,7 @@ impl Judge<'_> {
                 result
             }
             "packets" => {
-                let all = |value: &Value| {
-                    value
-                        .as_api()
-                        .is_some_and(|name| name.ends_with("AF_PACKET"))
-                };
-                if args.all().any(all) {
-                    let reason = format!("`{path}` reads all that passes on the network");
-                    self.findings.add(Rule::Surveillance, span, reason);
-                }
+                self.opens_packets(deed);
                 result
             }
             "field" => {
@@ -104,6 +96,34 @@ impl Judge<'_> {
             }
             _ => return None,
         })
+    }
+}
+
+impl Judge<'_> {
+    /// A socket below what programs talk with.
+    fn opens_packets(&mut self, deed: &Deed<'_>) {
+        let &Deed {
+            path, args, span, ..
+        } = deed;
+        let all = |value: &Value| {
+            value
+                .as_api()
+                .is_some_and(|name| name.ends_with("AF_PACKET"))
+        };
+        let numbered = args.first().and_then(Value::as_int) == Some(17);
+        let kind = args.get(1, "type");
+        let raw = kind.is_some_and(|kind| {
+            kind.as_int() == Some(3) || kind.as_api().is_some_and(|name| name.ends_with("SOCK_RAW"))
+        });
+        if raw && !numbered {
+            let reason = format!("`{path}` makes and reads packets by hand");
+            self.findings
+                .weigh(self.brief, Rule::NetworkAccess, span, reason);
+        }
+        if numbered || args.all().any(all) {
+            let reason = format!("`{path}` reads all that passes on the network");
+            self.findings.add(Rule::Surveillance, span, reason);
+        }
     }
 }
 

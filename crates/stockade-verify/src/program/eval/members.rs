@@ -28,6 +28,10 @@ impl Eval<'_, '_> {
                     self.judge.disguised(plain, span);
                 }
                 let mut value = self.dialect.member(path, plain.as_ref().unwrap_or(attr));
+                if &**path == "stat" {
+                    self.judge
+                        .names_owner_bit(value.as_api().unwrap_or_default(), span);
+                }
                 value.taint |= inherited(path, base);
                 value.indirect |= base.indirect;
                 value

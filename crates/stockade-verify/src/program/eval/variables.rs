@@ -32,7 +32,8 @@ impl Eval<'_, '_> {
                 if is_prototype(base) {
                     self.judge.pollutes(base.span);
                 }
-                if &**attr == "__code__" && self.dialect == Dialect::Python {
+                let compiled = value.as_text().is_some() || value.taint.has(Taint::DECODED);
+                if &**attr == "__code__" && compiled && self.dialect == Dialect::Python {
                     self.judge.code("__code__", Some(&value), base.span);
                 }
                 self.attr_set(attr, &value, base.span);
