@@ -257,3 +257,47 @@ fn code_that_others_wrote_is_found() {
         ],
     );
 }
+
+#[test]
+fn what_an_object_is_told_to_run_is_found() {
+    is_unsafe(
+        "javascript",
+        "const { NodeSSH } = require('node-ssh'); new NodeSSH().execCommand('rm -rf /');",
+        "destroy-files",
+    );
+    is_unsafe(
+        "javascript",
+        "await s3.send(new DeleteBucketCommand({ Bucket: 'prod' }));",
+        "destroy-data",
+    );
+    is_unsafe(
+        "javascript",
+        "require(name(1))[name(2)]('id');",
+        "obfuscated-name",
+    );
+    is_unsafe(
+        "python",
+        "df.query(\"@x.__class__ or __import__('os').system('id')\")",
+        "sandbox-gadget",
+    );
+    is_unsafe(
+        "python",
+        "import os\nos.environ['LD_LIBRARY_PATH'] = '/tmp/lib'\n",
+        "process-tamper",
+    );
+    all_safe(
+        "javascript",
+        &[
+            "await s3.send(new ListObjectsV2Command({ Bucket: 'prod' }));",
+            "require('./names')[name(2)]('id');",
+            "document.execCommand('copy');",
+        ],
+    );
+    all_safe(
+        "python",
+        &[
+            "df.query('price > 10')",
+            "import os\nos.environ['LD_LIBRARY_PATH'] = 'build/lib'\n",
+        ],
+    );
+}

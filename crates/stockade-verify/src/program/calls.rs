@@ -30,6 +30,11 @@ impl Eval<'_, '_> {
             }
         }
         self.judge.fetches(call, span);
+        if let (true, None, ExprKind::Name(name)) =
+            (call.constructs, callee.as_api(), &call.callee.kind)
+        {
+            self.judge.serves(name, &args, span);
+        }
         if callee
             .as_api()
             .is_some_and(|path| path.starts_with("Object."))
@@ -56,6 +61,16 @@ impl Eval<'_, '_> {
         let ExprKind::Index(base, key) = &callee.kind else {
             return false;
         };
+        // `require(f(1))[f(2)](…)`
+        if let (ExprKind::Call(module), ExprKind::Call(_)) = (&base.kind, &key.kind) {
+            let imports =
+                matches!(&module.callee.kind, ExprKind::Name(name) if &**name == "require");
+            let made = module
+                .args
+                .first()
+                .is_some_and(|arg| matches!(arg.value.kind, ExprKind::Call(_)));
+            return imports && made && self.dialect == Dialect::JavaScript;
+        }
         let (ExprKind::Name(name), ExprKind::Call(_)) = (&base.kind, &key.kind) else {
             return false;
         };

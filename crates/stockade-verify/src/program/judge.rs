@@ -144,6 +144,12 @@ impl<'a> Judge<'a> {
                         .weigh(self.brief, Rule::CredentialRead, span, reason);
                 }
                 Some(("code", at)) => self.code(path, args.positional.get(at), span),
+                Some(("shell-remote", at)) if path.contains(").") => {
+                    self.remote_shell(path, args.positional.get(at), span);
+                }
+                Some(("shell", at)) if path.contains(").") => {
+                    self.shell(path, args.positional.get(at), span);
+                }
                 Some(("markup", at)) => {
                     if let Some(value) = args.positional.get(at) {
                         self.shows_markup(value, span);

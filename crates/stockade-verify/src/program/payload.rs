@@ -38,6 +38,7 @@ const MARKS: &[&[u8]] = &[
     b"index-url",
     b"key=clear",
     b"nslookup",
+    b"__import__",
 ];
 
 /// The three characters that marks begin with, a bit for each that they may be.
@@ -144,6 +145,12 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
         return Some((
             Rule::SandboxGadget,
             "a format that climbs to the interpreter's internals",
+        ));
+    }
+    if lower.starts_with(['@', '{', '(', '[']) && has("__import__('os')") && has("(") {
+        return Some((
+            Rule::SandboxGadget,
+            "an expression that imports what runs commands",
         ));
     }
     if has("!!python/object/apply") || has("!!python/object/new") {

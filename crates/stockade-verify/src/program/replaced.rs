@@ -118,7 +118,19 @@ impl Judge<'_> {
         }
         let loads = matches!(
             index.exact(),
-            Some("PYTHONSTARTUP" | "BASH_ENV" | "NODE_OPTIONS" | "PERL5OPT" | "RUBYOPT")
+            Some(
+                "PYTHONSTARTUP"
+                    | "BASH_ENV"
+                    | "NODE_OPTIONS"
+                    | "PERL5OPT"
+                    | "RUBYOPT"
+                    | "PYTHONPATH"
+                    | "NODE_PATH"
+                    | "LD_LIBRARY_PATH"
+                    | "PERL5LIB"
+                    | "RUBYLIB"
+                    | "GCONV_PATH"
+            )
         );
         if environment && loads && first.contains("/tmp/") {
             let reason = "has every program of a kind load code that anyone may put there";
