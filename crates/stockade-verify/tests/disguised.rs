@@ -282,6 +282,12 @@ fn what_an_object_is_told_to_run_is_found() {
     );
     is_unsafe(
         "python",
+        "simplify(\"__import__('subprocess').run(['id'])\")",
+        "sandbox-gadget",
+    );
+    is_unsafe("python", "solve.__globals__['os']", "sandbox-gadget");
+    is_unsafe(
+        "python",
         "import os\nos.environ['LD_LIBRARY_PATH'] = '/tmp/lib'\n",
         "process-tamper",
     );
@@ -297,6 +303,8 @@ fn what_an_object_is_told_to_run_is_found() {
         "python",
         &[
             "df.query('price > 10')",
+            "simplify('x ** 2 + x')",
+            "print(\"__import__('os') is not allowed here\")",
             "import os\nos.environ['LD_LIBRARY_PATH'] = 'build/lib'\n",
         ],
     );

@@ -228,8 +228,12 @@ impl<'a> Judge<'a> {
     }
 
     pub(crate) fn indexed(&mut self, base: &Expr, index: &Value, span: Span) {
-        if index.exact() == Some("__builtins__") && gadget::is_globals(base) {
-            let reason = "takes the built-in functions out of someone else's globals";
+        let reached = matches!(
+            index.exact(),
+            Some("__builtins__" | "__import__" | "os" | "sys" | "subprocess")
+        );
+        if reached && gadget::is_globals(base) {
+            let reason = "takes functions and modules out of someone else's globals";
             self.findings
                 .weigh(self.brief, Rule::SandboxGadget, span, reason);
         }
@@ -259,6 +263,10 @@ impl<'a> Judge<'a> {
         }
         if let Some((rule, what)) = payload::recognise(text) {
             self.findings.add(rule, span, format!("holds {what}"));
+        }
+        if self.brief && payload::imports(text) {
+            let reason = "holds an expression that imports what runs commands";
+            self.findings.add(Rule::SandboxGadget, span, reason);
         }
     }
 

@@ -147,7 +147,7 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
             "a format that climbs to the interpreter's internals",
         ));
     }
-    if lower.starts_with(['@', '{', '(', '[']) && has("__import__('os')") && has("(") {
+    if lower.starts_with(['@', '{', '(', '[']) && imports(&lower) {
         return Some((
             Rule::SandboxGadget,
             "an expression that imports what runs commands",
@@ -178,6 +178,27 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
         ));
     }
     abuses(&lower)
+}
+
+/// An expression that imports a module and has it run something, in one go.
+pub(crate) fn imports(text: &str) -> bool {
+    let Some((_, rest)) = text.split_once("__import__(") else {
+        return false;
+    };
+    let rest = rest.trim_start_matches(['\'', '"', '\\']);
+    let runs = [
+        "system(",
+        "popen(",
+        "exec",
+        "spawn",
+        "run(",
+        "call(",
+        "check_output(",
+    ];
+    ["os", "subprocess", "posix", "pty", "builtins"]
+        .iter()
+        .any(|module| rest.starts_with(module))
+        && runs.iter().any(|call| rest.contains(call))
 }
 
 /// Commands and data against the machine, its protection, its objects.

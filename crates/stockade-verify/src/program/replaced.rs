@@ -36,10 +36,17 @@ impl Judge<'_> {
             is_dangerous(action) && action != "deserialize"
                 || matches!(action, "console" | "code-weak" | "write")
         };
-        if entry.is_some_and(|entry| runs(entry.action)) {
-            let reason = format!("calls `{path}` when it is unpickled");
-            self.findings.add(Rule::Deserialize, span, reason);
-        }
+        let Some(action) = entry
+            .map(|entry| entry.action)
+            .filter(|action| runs(action))
+        else {
+            return;
+        };
+        // Stand-ins for modules import them again.
+        let certain = self.brief || action != "import";
+        let reason = format!("calls `{path}` when it is unpickled");
+        self.findings
+            .weigh(certain, Rule::Deserialize, span, reason);
     }
 
     /// `sys.breakpointhook = os.system`: what a module calls is something else from now on.

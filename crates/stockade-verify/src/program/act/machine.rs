@@ -58,7 +58,8 @@ impl Judge<'_> {
                 };
                 if arg.is_some_and(makes) || args.positional.len() > 2 {
                     let reason = format!("`{path}` makes a file that is a device");
-                    self.findings.add(Rule::ContainerEscape, span, reason);
+                    self.findings
+                        .weigh(self.brief, Rule::ContainerEscape, span, reason);
                 }
                 result
             }
