@@ -31,6 +31,7 @@ mod modules;
 mod names;
 mod namespaces;
 mod objects;
+mod opened;
 mod options;
 mod payload;
 mod places;
