@@ -341,3 +341,81 @@ fn text_that_is_not_a_script() {
         ],
     );
 }
+
+#[test]
+fn the_system_below_the_language_is_found() {
+    let libc = "import ctypes\nlibc = ctypes.CDLL('libc.so.6')\n";
+    for (call, rule) in [
+        ("libc.unshare(0x20000)", "container-escape"),
+        ("libc.syscall(313, -1, b'', 0)", "low-level"),
+        ("libc.kill(1, 9)", "system-stop"),
+        ("libc.finit_module(3, b'', 0)", "kernel-change"),
+        ("libc.open(b'/etc/shadow', 0)", "credential-read"),
+    ] {
+        is_unsafe("python", &format!("{libc}{call}\n"), rule);
+    }
+    is_unsafe(
+        "python",
+        "import ctypes\nctypes.cdll.LoadLibrary('libc.so.6').system(b'rm -rf /')",
+        "destroy-files",
+    );
+    is_unsafe(
+        "python",
+        "import os, stat\nos.mknod('/tmp/d', 0o600 | stat.S_IFBLK, os.makedev(8, 0))",
+        "container-escape",
+    );
+    is_unsafe(
+        "python",
+        "open('/dev/sda', 'rb').read(512)",
+        "credential-read",
+    );
+    is_unsafe(
+        "python",
+        "open('/proc/self/root/etc/shadow').read()",
+        "credential-read",
+    );
+    is_unsafe(
+        "python",
+        "import subprocess\nsubprocess.run(['mount', '-t', 'proc', 'proc', '/tmp/p'])",
+        "exec-process",
+    );
+    is_unsafe(
+        "python",
+        "import os, stat\nfor d, _, fs in os.walk('/'):\n    for f in fs:\n        \
+         if os.stat(os.path.join(d, f)).st_mode & stat.S_ISUID:\n            print(f)\n",
+        "system-survey",
+    );
+    is_unsafe(
+        "python",
+        "import os\nos.symlink('/etc/hosts', 'h')\nopen('h', 'a').write('x')",
+        "file-write",
+    );
+    is_unsafe(
+        "python",
+        "import os\nos.chown('/etc', 1000, 1000)",
+        "file-mode",
+    );
+    is_unsafe(
+        "python",
+        "import socket\nsocket.socket(17, 3, 3)",
+        "surveillance",
+    );
+    is_unsafe(
+        "go",
+        "package main\n\nimport (\n\t\"os\"\n\t\"os/user\"\n)\n\nfunc main() {\n\tu, _ := user.Current()\n\tos.RemoveAll(u.HomeDir)\n}\n",
+        "destroy-files",
+    );
+    all_safe(
+        "python",
+        &[
+            "import os\nos.symlink('build/a', 'b')\nopen('b', 'w')",
+            "import os\nos.chown('out', 1000, 1000)",
+            "import ctypes\nprint(ctypes.CDLL('libc.so.6').getpid())",
+            "import ctypes\nprint(ctypes.CDLL('libc.so.6').syscall(186))",
+            "import os\nos.mknod('/tmp/flag')",
+            "import subprocess\nsubprocess.run(['mount'])",
+            "import os, stat\nprint(stat.S_IMODE(os.stat('a').st_mode) & stat.S_ISUID)",
+            "import torch\ntorch.load('model.pt', weights_only=True)",
+        ],
+    );
+}

@@ -18,6 +18,8 @@ use super::value::{Args, Value};
 use crate::result::Span;
 use crate::rule::Rule;
 
+pub(super) use start::told_by;
+
 /// A call of a function that the tables list.
 struct Deed<'d> {
     path: &'d str,

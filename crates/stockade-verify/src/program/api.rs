@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use super::hash::{Map, Set};
 use super::ir::Text;
+use super::namespaces::looks_up;
 use super::value::{Taint, Value};
 use globals::{BUILTINS, GLOBALS, GO_BUILTINS, GO_PACKAGES};
 
@@ -33,6 +34,9 @@ struct Table {
     methods: Map<&'static str, Entry>,
     roots: Set<&'static str>,
 }
+
+/// What gives one number after the other, where the language has no name for it.
+pub(crate) const COUNTED: &str = "<range>";
 
 /// Python modules whose members re-export others: `random._os` is `os`.
 const REEXPORTED: &[&str] = &[
@@ -98,6 +102,9 @@ impl Dialect {
                 if name == "__dirname" {
                     return Value::text(".");
                 }
+                if name == COUNTED {
+                    return Value::api("range");
+                }
                 if table.roots.contains(name) || GLOBALS.contains(&name) {
                     return self.source(name, Value::api(name));
                 }
@@ -150,6 +157,9 @@ impl Dialect {
         let joined = match self {
             Self::Python => python_path(path, attr),
             Self::JavaScript => javascript_path(path, attr),
+            Self::Go if path == "os/user.Current()" && attr == "HomeDir" => {
+                return Value::text("~");
+            }
             Self::Go => format!("{path}.{attr}"),
         };
         self.source(&joined, Value::api(joined.as_str()))
@@ -166,7 +176,29 @@ impl Dialect {
 
     /// What an import binds: `from sys import argv` is input by any name.
     pub(crate) fn imported(self, path: &Text) -> Value {
+        if let Some(known) = self.renamed(path) {
+            return self.source(&known, Value::api(known.as_str()));
+        }
         self.source(path, Value::api(path.clone()))
+    }
+
+    /// Modules that are others under the names they have inside the interpreter.
+    fn renamed(self, path: &str) -> Option<String> {
+        if self != Self::Python {
+            return None;
+        }
+        let (root, rest) = path.split_at(path.find('.').unwrap_or(path.len()));
+        let known = match root {
+            "posix" | "nt" => "os",
+            "_io" => "io",
+            "_socket" => "socket",
+            "_pickle" | "cPickle" => "pickle",
+            "subprocess32" => "subprocess",
+            "_winreg" => "winreg",
+            "_ctypes" => "ctypes",
+            _ => return None,
+        };
+        Some(format!("{known}{rest}"))
     }
 
     /// Marks values that are sources in themselves: `sys.argv`, `process.env`.
@@ -191,7 +223,13 @@ fn is_request(path: &str) -> bool {
 
 /// An environment variable's value.
 pub(crate) fn variable(name: &str) -> Value {
-    match name {
+    let upper = name.to_ascii_uppercase();
+    let known = if matches!(&*upper, "APPDATA" | "LOCALAPPDATA" | "USERPROFILE" | "TEMP") {
+        &upper
+    } else {
+        name
+    };
+    match known {
         "HOME" | "USERPROFILE" => Value::text("~"),
         "APPDATA" => Value::text("~/AppData/Roaming"),
         "LOCALAPPDATA" => Value::text("~/AppData/Local"),
@@ -257,9 +295,25 @@ fn python_path(path: &str, attr: &str) -> String {
         path,
         "builtins" | "__builtins__" | "__builtin__" | "six.moves.builtins"
     ) {
+        if looks_up(attr) {
+            return format!("builtins.{attr}");
+        }
         return attr.to_owned();
     }
+    // A function of a C library, however it was loaded.
+    if matches!(path, "ctypes.cdll.LoadLibrary()" | "ctypes.PyDLL()")
+        || path.starts_with("ctypes.cdll.")
+    {
+        return format!("ctypes.CDLL().{attr}");
+    }
+    // The module that a built-in function belongs to.
+    if attr == "__self__" && BUILTINS.contains(&path) {
+        return "builtins".to_owned();
+    }
     let bare = attr.trim_start_matches('_');
+    if matches!(attr, "os" | "subprocess" | "builtins") && path.contains('(') {
+        return attr.to_owned();
+    }
     if path.contains('.') || path != bare {
         // `subprocess.os`, `random._os`: modules seen through others.
         let module = REEXPORTED.contains(&bare)

@@ -2,6 +2,7 @@
 //! someone else may finish.
 
 use super::api::{Dialect, Entry};
+use super::ir::{Expr, ExprKind};
 use super::judge::{Judge, Pace};
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
@@ -11,6 +12,7 @@ use crate::rule::Rule;
 impl Judge<'_> {
     /// Packets that the program makes itself.
     pub(super) fn crafted(&mut self, path: &str, args: &Args, endless: bool, span: Span) {
+        self.sends(path, args, span);
         let many = |name: &str| args.named(name).and_then(Value::as_int).unwrap_or(0);
         if endless || many("loop") > 0 || many("count") >= 100 {
             let reason = format!("`{path}` sends packets without end");
@@ -45,13 +47,14 @@ impl Judge<'_> {
             asked && value.deep_taint().has(Taint::TRIED)
         });
         let guessed = args.all().any(guesses);
+        let asks = path.rsplit('.').next().is_some_and(is_login_method);
         let login = path.rsplit('.').next().is_some_and(|name| {
             matches!(
                 name,
                 "login" | "auth_password" | "Password" | "extractall" | "write"
             )
         });
-        let given = login && args.taint().has(Taint::TRIED);
+        let given = (login || asks) && args.taint().has(Taint::TRIED);
         if named || given || guessed {
             let reason = format!("`{path}` tries one password after the other");
             self.findings.add(Rule::SystemSurvey, span, reason);
@@ -198,6 +201,20 @@ impl Judge<'_> {
         }
     }
 
+    /// `window.fetch = (...all) => { …; return original(...all); }`
+    pub(crate) fn intercepts_requests(&mut self, span: Span) {
+        let reason = "puts itself before every request of the page";
+        self.findings
+            .weigh(self.brief, Rule::ProcessTamper, span, reason);
+    }
+
+    /// `form.action = "https://elsewhere"`
+    pub(crate) fn redirects_form(&mut self, span: Span) {
+        let reason = "has what is typed into a form sent elsewhere";
+        self.findings
+            .weigh(self.brief, Rule::Exfiltration, span, reason);
+    }
+
     /// Markup put into a page: whoever wrote it runs code there.
     pub(crate) fn shows_markup(&mut self, value: &Value, span: Span) {
         let elsewhere = value.as_text().is_some_and(|text| text.contains("//"));
@@ -264,6 +281,22 @@ pub(super) fn guesses(value: &Value) -> bool {
         });
         asked && value.deep_taint().has(Taint::TRIED | Taint::SERIES)
     })
+}
+
+/// Methods that say whether a password is right.
+pub(super) fn is_login_method(name: &str) -> bool {
+    matches!(
+        name,
+        "authenticate" | "try_login" | "check_password" | "verify_password" | "checkpw"
+    )
+}
+
+/// `for word in passwords`: a list that is elsewhere, named after what it holds.
+pub(super) fn is_wordlist(iter: &Expr) -> bool {
+    matches!(&iter.kind, ExprKind::Name(name) if matches!(
+        name.to_ascii_lowercase().as_str(),
+        "words" | "wordlist" | "passwords" | "passwds" | "password_list" | "passlist" | "pins"
+    ))
 }
 
 /// One line of a file, one of many words: what is tried if it is a password.

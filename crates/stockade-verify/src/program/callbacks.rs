@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::api::Dialect;
 use super::classes;
-use super::eval::Eval;
+use super::eval::{Eval, statement_span};
 use super::ir::Function;
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
@@ -97,6 +97,17 @@ impl Eval<'_, '_> {
             .scopes
             .iter()
             .any(|scope| scope.values().take(4096).any(kept));
+        let page = matches!(&**path, "window" | "globalThis" | "self") && attr == "fetch";
+        let asks = |value: &Value| value.as_api() == Some("fetch");
+        if page
+            && self
+                .scopes
+                .iter()
+                .any(|scope| scope.values().take(4096).any(asks))
+        {
+            self.judge
+                .intercepts_requests(statement_span(&function.body));
+        }
         if wraps && !talks {
             let args = Args::of(vec![Value::unknown(Taint::SECRET); function.params.len()]);
             self.enter(&Rc::clone(function), &args);
@@ -125,7 +136,9 @@ impl Eval<'_, '_> {
                 )
             })
         };
-        let named = args.named("target").or_else(|| args.named("func"));
+        let named = ["target", "func", "key", "initializer"]
+            .iter()
+            .find_map(|name| args.named(name));
         let mut found = None;
         if let Some(callee) = named.filter(|callee| dangerous(self, callee)) {
             let given = args
@@ -167,20 +180,24 @@ impl Eval<'_, '_> {
             entry.action == "code" || entry.action == "shell" && self.dialect == Dialect::Python
         });
         runs && match &receiver.kind {
-            Kind::Api(path) => matches!(&**path, "map" | "filter") || path.contains("()"),
+            Kind::Api(path) => {
+                let calls = ["map", "filter", "sorted", "min", "max", "reduce"];
+                calls.contains(&&**path) || path.contains("()")
+            }
             Kind::Method(inner) => !inner.1.starts_with("assert"),
             _ => false,
         }
     }
 
     /// What `__reduce__` returns is called when the object is unpickled: a function, its arguments.
-    pub(super) fn unpickled(&mut self, returned: &[Value]) {
+    pub(super) fn unpickled(&mut self, returned: &[Value], span: Span) {
         for value in returned.iter().take(4) {
             if let Some([callee, args, ..]) = value.as_list()
-                && callee.as_api().is_some()
+                && let Some(path) = callee.as_api()
             {
+                self.judge.unpickles(path, span);
                 let args = Args::of(args.as_list().unwrap_or_default().to_vec());
-                self.invoke(callee, &args, Span::default(), &[]);
+                self.invoke(callee, &args, span, &[]);
             }
         }
     }
@@ -200,6 +217,9 @@ impl Eval<'_, '_> {
                 self.enter(&Rc::clone(function), &args);
             }
             ("src" | "href" | "location", _) => self.judge.navigates(value, span),
+            ("action", Kind::Text(to)) if to.starts_with("http") || to.starts_with("//") => {
+                self.judge.redirects_form(span);
+            }
             ("innerHTML" | "outerHTML" | "srcdoc", _) => self.judge.shows_markup(value, span),
             ("preinstall" | "install" | "postinstall" | "prepare", Kind::Text(_)) => {
                 self.judge.installs(attr, span);
@@ -221,6 +241,33 @@ pub(super) fn returns_made(callee: &Value) -> bool {
         name,
         "map" | "flatMap" | "reduce" | "then" | "replace" | "replaceAll" | "from"
     )
+}
+
+/// What a function is given with what it is to be called with: `Thread(target=f, args=(a, b))`,
+/// `pool.submit(f, a, b)`.
+pub(super) fn handed(callee: &Value, function: &Rc<Function>, args: &Args) -> Option<Vec<Value>> {
+    let is =
+        |value: &Value| matches!(&value.kind, Kind::Function(own) if Rc::ptr_eq(own, function));
+    if args.named("target").is_some_and(is) {
+        let given = args.named("args")?.as_list()?;
+        return Some(given.to_vec());
+    }
+    let name = match &callee.kind {
+        Kind::Method(inner) => &*inner.1,
+        Kind::Api(path) => path.rsplit('.').next().unwrap_or(path),
+        _ => return None,
+    };
+    let at = args.positional.iter().position(is)?;
+    let rest = args.positional.get(at + 1..)?;
+    match name {
+        "submit" | "to_thread" | "run_in_executor" | "spawn" if !rest.is_empty() => {
+            Some(rest.to_vec())
+        }
+        "start_new_thread" | "apply_async" | "apply" | "Timer" => {
+            Some(rest.first()?.as_list()?.to_vec())
+        }
+        _ => None,
+    }
 }
 
 /// What a function that walks a tree calls back with: a path below where it began.

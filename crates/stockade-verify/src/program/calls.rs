@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use super::api::Dialect;
-use super::callbacks::{returns_made, rewrites, walked};
+use super::callbacks::{handed, returns_made, rewrites, walked};
 use super::classes;
-use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED, RECURSION};
+use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED, RECURSION, statement_span};
 use super::hash::Map;
 use super::ir::{Call, Expr, ExprKind, Function};
 use super::loops::Excess;
@@ -29,6 +29,19 @@ impl Eval<'_, '_> {
                 (None, _) => args.positional.push(value),
             }
         }
+        self.judge.fetches(call, span);
+        if let (true, None, ExprKind::Name(name)) =
+            (call.constructs, callee.as_api(), &call.callee.kind)
+        {
+            self.judge.serves(name, &args, span);
+        }
+        if callee
+            .as_api()
+            .is_some_and(|path| path.starts_with("Object."))
+            && args.taint().has(Taint::ENVIRONMENT)
+        {
+            self.judge.walks_environment(span);
+        }
         match callee.as_api() {
             None => self.judge.blocked_call(&call.callee, span),
             Some(path) => self.pieced_import(path, call, &args, span),
@@ -48,6 +61,16 @@ impl Eval<'_, '_> {
         let ExprKind::Index(base, key) = &callee.kind else {
             return false;
         };
+        // `require(f(1))[f(2)](…)`
+        if let (ExprKind::Call(module), ExprKind::Call(_)) = (&base.kind, &key.kind) {
+            let imports =
+                matches!(&module.callee.kind, ExprKind::Name(name) if &**name == "require");
+            let made = module
+                .args
+                .first()
+                .is_some_and(|arg| matches!(arg.value.kind, ExprKind::Call(_)));
+            return imports && made && self.dialect == Dialect::JavaScript;
+        }
         let (ExprKind::Name(name), ExprKind::Call(_)) = (&base.kind, &key.kind) else {
             return false;
         };
@@ -149,7 +172,10 @@ impl Eval<'_, '_> {
             let item = walked(callee, args)
                 .or(from_list)
                 .unwrap_or_else(|| Value::unknown(given));
-            let inner = Args::of(vec![item.with(given); count]);
+            let inner = match handed(callee, function, args) {
+                Some(items) => Args::of(items),
+                None => Args::of(vec![item.with(given); count]),
+            };
             let returned = returns_made(callee);
             let wanted = returned && (given.has(Taint::FILE) || rewrites(callee));
             let made = self.enter_for(function, &inner, wanted);
@@ -240,7 +266,7 @@ impl Eval<'_, '_> {
             let known = default.filter(|value| value.as_api().is_some());
             let value = known
                 .or_else(|| self.dialect.parameter(&param.name))
-                .unwrap_or_else(|| Value::unknown(Taint::PARAM));
+                .unwrap_or_else(|| self.judge.handed_key(&param.name));
             scope.insert(param.name.clone(), value);
         }
         scope.extend(self.receiver(function));
@@ -258,7 +284,7 @@ impl Eval<'_, '_> {
             function.name.as_deref(),
             Some("__reduce__" | "__reduce_ex__")
         ) {
-            self.unpickled(&own);
+            self.unpickled(&own, statement_span(&function.body));
         }
         self.class = class;
         self.judge.function_depth -= 1;

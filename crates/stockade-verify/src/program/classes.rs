@@ -129,11 +129,33 @@ pub(super) fn takes_nothing(function: &Function) -> bool {
     }
 }
 
-/// `@app.route("/users/<name>")`: visitors call the function, and give it what they like.
+/// `@app.route("/users/<name>")`, `@bot.command()`: visitors and members of a chat call the
+/// function, and give it what they like.
 pub(super) fn is_route(decorator: &Expr) -> bool {
-    let ExprKind::Call(call) = &decorator.kind else {
-        return false;
+    let named = |expr: &Expr| match &expr.kind {
+        ExprKind::Attr(base, name) => match &base.kind {
+            ExprKind::Name(base) => {
+                matches!(&**base, "bot" | "client" | "dp")
+                    && matches!(
+                        &**name,
+                        "command"
+                            | "event"
+                            | "message_handler"
+                            | "slash_command"
+                            | "on_message"
+                            | "message"
+                    )
+            }
+            _ => false,
+        },
+        _ => false,
     };
+    let ExprKind::Call(call) = &decorator.kind else {
+        return named(decorator);
+    };
+    if named(&call.callee) {
+        return true;
+    }
     let verb = matches!(&call.callee.kind, ExprKind::Attr(_, name)
         if matches!(&**name, "route" | "get" | "post" | "put" | "delete" | "patch" | "websocket"));
     let path = call.args.first().is_some_and(

@@ -1,7 +1,7 @@
 //! Connections: to whom, and whether one address after the other is tried.
 
 use super::judge::Judge;
-use super::value::{Kind, Taint, Value};
+use super::value::{Args, Kind, Taint, Value};
 use crate::hosts;
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -21,6 +21,19 @@ impl Judge<'_> {
             let reason = "talks to what runs the machine's containers";
             self.findings
                 .weigh(self.brief, Rule::ContainerEscape, span, reason);
+        }
+    }
+
+    /// `net.connect(port, host)` with one port after the other.
+    pub(super) fn tries_ports(&mut self, args: &Args, span: Span) {
+        let [port, host, ..] = args.positional.as_slice() else {
+            return;
+        };
+        let host = host.as_text().and_then(hosts::host_of);
+        let elsewhere = host.is_some_and(|host| !hosts::is_local(host));
+        if elsewhere && port.is_unknown() && port.taint.has(Taint::SERIES) {
+            let reason = "tries one port after the other";
+            self.findings.add(Rule::SystemSurvey, span, reason);
         }
     }
 

@@ -157,6 +157,7 @@ impl<'j, 'a> Eval<'j, 'a> {
                 self.judge.pace = outer;
             }
             Stmt::Assign { target, value, op } => {
+                let span = value.span;
                 let mut value = self.expr(value);
                 if let Some(op) = op {
                     let old = self.read_target(target);
@@ -164,6 +165,9 @@ impl<'j, 'a> Eval<'j, 'a> {
                         self.adds_outside(name, value.deep_taint());
                     }
                     value = self.binary(*op, &old, &value);
+                }
+                if let (Target::Name(name), true) = (target, self.class.is_some()) {
+                    self.judge.member_runs(name, &value, span);
                 }
                 self.assign(target, value);
             }
@@ -217,8 +221,13 @@ impl<'j, 'a> Eval<'j, 'a> {
                 }
             }
             Stmt::For { target, iter, body } => {
-                let iter = self.expr(iter);
-                self.each(target, &iter, |this| this.statements(body, functions));
+                let span = iter.span;
+                let words = attack::is_wordlist(iter);
+                let mut iter = self.expr(iter);
+                if words {
+                    iter.taint |= Taint::TRIED;
+                }
+                self.each(target, &iter, span, |this| this.statements(body, functions));
             }
             Stmt::Block(body) => self.statements(body, functions),
             Stmt::Break => {}
@@ -260,7 +269,7 @@ impl<'j, 'a> Eval<'j, 'a> {
     }
 
     /// Runs `body` for each element of a constant list, else once with the unknown.
-    fn each(&mut self, target: &Target, iter: &Value, mut body: impl FnMut(&mut Self)) {
+    fn each(&mut self, target: &Target, iter: &Value, span: Span, mut body: impl FnMut(&mut Self)) {
         let items = match &iter.kind {
             Kind::List(items) => Some(Rc::clone(items)),
             Kind::Text(text) if !text.contains(UNKNOWN) && text.len() <= LOOP => {
@@ -270,6 +279,9 @@ impl<'j, 'a> Eval<'j, 'a> {
             _ => None,
         };
         let tried = attack::tried(iter);
+        if iter.taint.has(Taint::ENVIRONMENT) && iter.as_api().is_some() {
+            self.judge.walks_environment(span);
+        }
         match items {
             Some(items) if !items.is_empty() => {
                 for item in items.iter().take(LOOP) {
@@ -321,11 +333,13 @@ impl<'j, 'a> Eval<'j, 'a> {
     }
 }
 
-/// Where the first statement of a loop stands.
-fn statement_span(body: &[Stmt]) -> Span {
+/// Where the first statement of a loop or function stands.
+pub(super) fn statement_span(body: &[Stmt]) -> Span {
     body.iter()
         .find_map(|statement| match statement {
-            Stmt::Expr(expr) | Stmt::Assign { value: expr, .. } => Some(expr.span),
+            Stmt::Expr(expr) | Stmt::Assign { value: expr, .. } | Stmt::Return(Some(expr)) => {
+                Some(expr.span)
+            }
             Stmt::Block(inner) => Some(statement_span(inner)),
             _ => None,
         })

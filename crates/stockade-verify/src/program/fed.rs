@@ -1,6 +1,7 @@
 //! Interpreters that are started to read what to run, and what they are fed.
 
 use super::judge::Judge;
+use super::run::is_text_switch;
 use super::value::{Args, Kind, Taint, Value};
 use crate::result::Span;
 use crate::rule::Rule;
@@ -22,7 +23,9 @@ impl Judge<'_> {
         // Anything but switches is a script, and text of its own follows some of them.
         let reads = words.all(|word| {
             word == "-"
-                || word.starts_with('-') && !matches!(word, "-c" | "-e" | "-m" | "-r" | "--eval")
+                || word.starts_with('-')
+                    && !is_text_switch(word)
+                    && !matches!(word, "-m" | "-r" | "--eval")
         });
         if !(interprets && reads) {
             return;

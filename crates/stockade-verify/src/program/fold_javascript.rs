@@ -51,6 +51,12 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             value
         }
         "module.createRequire" => Value::api("require"),
+        // The file of a package that is installed.
+        "require.resolve" | "import.meta.resolve" if !text?.starts_with('.') => {
+            Value::text(format!("node_modules/{}/index.js", text?))
+        }
+        "Blob" | "File" => join("", first?.as_list()?),
+        "URL.createObjectURL" => first.filter(|value| value.as_text().is_some())?.clone(),
         "String.fromCharCode" | "String.fromCodePoint" => {
             let chars: Option<Vec<Value>> = args
                 .positional

@@ -5,6 +5,7 @@ use super::fold::{
     character, decoded, elements, environment, join, join_path, lookup, made_letter, pattern,
     rot13, text_method,
 };
+use super::namespaces;
 use super::places::is_own;
 use super::value::{Args, Kind, LONGEST, Taint, Value};
 use crate::paths::UNKNOWN;
@@ -104,8 +105,24 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             Value::dict(pairs).with(base.map_or(Taint::NONE, |base| base.taint))
         }
         "getattr" | "object.__getattribute__" | "builtins.getattr" => {
-            let name = args.positional.get(1)?.exact()?;
-            lookup(eval, first?, name, span)
+            match args.positional.get(1)?.exact() {
+                Some(name) => lookup(eval, first?, name, span),
+                None => eval.unnamed_member(first?)?,
+            }
+        }
+        "pkgutil.resolve_name"
+        | "pydoc.locate"
+        | "django.utils.module_loading.import_string"
+        | "werkzeug.utils.import_string"
+        | "hydra.utils.get_method"
+        | "hydra.utils.get_class" => {
+            let mut value = Value::api(text?.replace(':', "."));
+            value.indirect = true;
+            value
+        }
+        "setattr" | "builtins.setattr" => {
+            eval.put(first?, args.positional.get(1)?, args.positional.get(2)?);
+            return None;
         }
         "vars" if first.is_some() => first?.clone(),
         "globals" | "locals" | "vars" => Value::api("globals()"),
@@ -114,21 +131,17 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         | "importlib.__import__"
         | "builtins.__import__" => {
             let module = text?;
-            let mut value = Value::api(
-                module
-                    .split('.')
-                    .next()
-                    .filter(|_| path.contains("__import__"))
-                    .unwrap_or(module),
-            );
+            let module = module
+                .split('.')
+                .next()
+                .filter(|_| path.contains("__import__"))
+                .unwrap_or(module);
+            let mut value = eval.dialect.imported(&module.into());
             value.indirect = true;
             value.taint |= first?.taint;
             value
         }
-        "operator.attrgetter" | "operator.methodcaller" => {
-            Value::partial(&Value::api("operator.attrgetter()"), vec![first?.clone()])
-        }
-        "operator.attrgetter()" => lookup(eval, args.positional.get(1)?, text?, span),
+        _ if path.starts_with("operator.") => namespaces::operated(eval, path, args, span)?,
         "staticmethod" | "classmethod" => first?.clone(),
         "functools.reduce" | "reduce" => {
             let function = first?.clone();
@@ -180,7 +193,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         }
         "os.path.basename" => Value::text(first?.as_text()?.rsplit('/').next()?).with(first?.taint),
         "os.walk" => {
-            first?.as_text()?;
+            eval.judge.walks_from(first?.as_text()?, span);
             let directory = first?.clone().with(Taint::WALKED);
             let entry = vec![directory, Value::UNKNOWN, Value::UNKNOWN];
             Value::list(vec![Value::list(entry)])
@@ -224,20 +237,9 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         "codecs.decode" | "codecs.encode" => {
             codec(first?, args.get(1, "encoding").and_then(Value::exact)?)?
         }
+        _ if path.ends_with(".load_module") => loaded(eval, text?),
         "os.path" | "str.format" => return None,
-        _ if path.ends_with(".__getattribute__") || path.ends_with(".__getattr__") => {
-            let base = Value::api(path.rsplit_once('.')?.0);
-            lookup(eval, &base, text?, span)
-        }
-        "globals().get" | "globals().__getitem__" => {
-            let key = Value::text(text?);
-            eval.index(&Value::api("globals()"), &key, span)
-        }
-        _ if path.ends_with(".__getitem__") => {
-            let base = Value::api(path.rsplit_once('.')?.0);
-            lookup(eval, &base, text?, span)
-        }
-        _ => return None,
+        _ => return namespaces::call(eval, path, args, span),
     })
 }
 
@@ -321,6 +323,7 @@ pub(crate) fn method(
             Some(lookup(eval, base, name, span))
         }
         (_, "__call__") => Some(eval.invoke(base, args, span, &[])),
+        (Kind::Unknown | Kind::Method(_), "load_module") => Some(loaded(eval, first?.exact()?)),
         (Kind::Text(text), _) => {
             if let Some(value) = text_method(text, name, args) {
                 return Some(value);
@@ -347,6 +350,12 @@ pub(crate) fn method(
                     Some(join_path(&parts))
                 }
                 "expanduser" | "resolve" | "absolute" | "as_posix" => Some(base.clone()),
+                "glob" if first.and_then(Value::exact).is_some_and(names_file) => {
+                    Some(Value::list(vec![join_path(&[
+                        base.clone(),
+                        pattern(first?.exact()?),
+                    ])]))
+                }
                 "rglob" | "iterdir" | "glob" => {
                     let below = join_path(&[base.clone(), Value::text(UNKNOWN.to_string())]);
                     Some(Value::list(vec![below.with(Taint::WALKED)]))
@@ -354,13 +363,18 @@ pub(crate) fn method(
                 _ => None,
             }
         }
-        (Kind::Dict(pairs), "get") => {
+        (Kind::Dict(pairs), "get" | "pop" | "setdefault" | "__getitem__") => {
             let key = first?.exact()?;
             pairs
                 .iter()
                 .rev()
                 .find(|(known, _)| known.as_text() == Some(key))
-                .map(|(_, value)| value.clone())
+                .map(|(_, value)| value)
+                .or_else(|| {
+                    let other = args.positional.get(1)?;
+                    matches!(other.kind, Kind::Api(_) | Kind::Function(_)).then_some(other)
+                })
+                .cloned()
         }
         (Kind::Dict(pairs), "items" | "values" | "keys") => {
             let part = |(key, value): &(Value, Value)| match name {
@@ -374,6 +388,21 @@ pub(crate) fn method(
         (Kind::List(items), "copy") => Some(Value::list(items.as_ref().clone())),
         _ => None,
     }
+}
+
+/// A module that a loader gives, not an import.
+fn loaded(eval: &Eval<'_, '_>, module: &str) -> Value {
+    let mut value = eval.dialect.imported(&module.into());
+    value.indirect = true;
+    value
+}
+
+/// A pattern whose last part is one name: `.mozilla/*/cookies.sqlite`.
+fn names_file(pattern: &str) -> bool {
+    pattern
+        .rsplit('/')
+        .next()
+        .is_some_and(|last| !last.contains(['*', '?', '[']))
 }
 
 /// `str.format`: positions, names, `{:c}`.

@@ -1,6 +1,6 @@
 //! Python objects' internals as a ladder: `().__class__.__base__.__subclasses__()`.
 
-use super::ir::{Expr, ExprKind};
+use super::ir::{Call, Expr, ExprKind};
 
 /// Rungs that ordinary code climbs one of, now and then.
 const RUNGS: &[&str] = &[
@@ -91,7 +91,15 @@ pub(crate) fn climbs(base: &Expr, attr: &str) -> bool {
                 );
                 node = inner;
             }
-            ExprKind::Call(call) => node = &call.callee,
+            ExprKind::Call(call) => match fetched(call) {
+                Some((inner, name)) => {
+                    if RUNGS.contains(&name) {
+                        rungs += 1;
+                    }
+                    node = inner;
+                }
+                None => node = &call.callee,
+            },
             ExprKind::Index(inner, _) => node = inner,
             ExprKind::Text(_)
             | ExprKind::List(_)
@@ -121,6 +129,45 @@ pub(crate) fn climbs(base: &Expr, attr: &str) -> bool {
         )
         || rungs >= 3 && out
         || rungs >= 2 && out && frame
+}
+
+/// `getattr(x, "__class__")`, `x.__getattribute__("__class__")`: the object, and which rung of it.
+pub(crate) fn fetched(call: &Call) -> Option<(&Expr, &str)> {
+    let text = |at: usize| match &call.args.get(at)?.value.kind {
+        ExprKind::Text(name) => Some(&**name),
+        _ => None,
+    };
+    match &call.callee.kind {
+        ExprKind::Name(name) if &**name == "getattr" => Some((&call.args.first()?.value, text(1)?)),
+        ExprKind::Attr(object, name) if &**name == "__getattribute__" => match call.args.len() {
+            1 => Some((object, text(0)?)),
+            _ => Some((&call.args.first()?.value, text(1)?)),
+        },
+        _ => None,
+    }
+}
+
+/// Whether what is fetched by name is a rung, where ordinary code would write the rung itself.
+pub(crate) fn fetches_rung(call: &Call) -> bool {
+    let out = [
+        "__class__",
+        "__base__",
+        "__bases__",
+        "__mro__",
+        "__subclasses__",
+        "__globals__",
+        "__builtins__",
+    ];
+    let Some((object, name)) = fetched(call) else {
+        return false;
+    };
+    let bound = matches!(&call.callee.kind, ExprKind::Attr(..)) && call.args.len() == 1;
+    let literal = matches!(
+        object.kind,
+        ExprKind::Text(_) | ExprKind::List(_) | ExprKind::Dict(_) | ExprKind::Int(_)
+    );
+    out.contains(&name) && (bound || literal)
+        || matches!(name, "__subclasses__" | "__globals__") && !bound
 }
 
 /// Whether something is picked by position from all loaded classes.

@@ -96,6 +96,18 @@ pub(crate) enum Target {
     Object(Vec<(Text, Target)>),
 }
 
+impl Target {
+    /// Whether a name is among what is assigned to.
+    pub(crate) fn binds(&self, name: &str) -> bool {
+        match self {
+            Self::Name(own) => &**own == name,
+            Self::Tuple(targets) => targets.iter().any(|target| target.binds(name)),
+            Self::Object(members) => members.iter().any(|(_, target)| target.binds(name)),
+            Self::Attr(..) | Self::Index(..) => false,
+        }
+    }
+}
+
 /// A statement.
 #[derive(Debug)]
 pub(crate) enum Stmt {

@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use tree_sitter::Node;
 
-use super::ir::{Class, Expr, ExprKind, Function, Param, Program, Stmt, Target, Text};
+use super::api::COUNTED;
+use super::ir::{Call, Class, Expr, ExprKind, Function, Param, Program, Stmt, Target, Text};
 use super::lowering::{Lower, program};
 use super::tree::{Source, children, field, span};
 
@@ -111,6 +112,7 @@ impl<'t> Lower<'t> for Lowering<'t> {
                 }
                 out.push(Stmt::For { target, iter, body });
             }
+            "for_statement" if self.counter(node).is_some() => self.counting(node, out),
             "while_statement" | "for_statement" => {
                 let condition = field(node, "condition").map_or("", |condition| {
                     self.source.of(condition).trim_matches(['(', ')', ';', ' '])
@@ -191,8 +193,7 @@ impl<'t> Lower<'t> for Lowering<'t> {
                             if let (Some(key), Some(value)) =
                                 (field(child, "key"), field(child, "value"))
                             {
-                                let key: Text =
-                                    self.source.of(key).trim_matches(['"', '\'']).into();
+                                let key = joined_key(self.source.of(key));
                                 let target = self.target(value);
                                 members.push((key, target));
                             }
@@ -225,6 +226,40 @@ impl<'t> Lower<'t> for Lowering<'t> {
 }
 
 impl Lowering<'_> {
+    /// The variable that `for (…; …; i++)` counts with.
+    fn counter(&mut self, node: Node<'_>) -> Option<Text> {
+        let update = field(node, "increment").filter(|node| node.kind() == "update_expression")?;
+        let name = field(update, "argument").filter(|node| node.kind() == "identifier")?;
+        field(node, "condition").filter(|condition| condition.kind() != "empty_statement")?;
+        Some(self.text(name))
+    }
+
+    /// Such a loop goes through one number after the other.
+    fn counting(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
+        let Some(name) = self.counter(node) else {
+            return;
+        };
+        if let Some(initial) = field(node, "initializer") {
+            self.statement(initial, out);
+        }
+        let mut body = Vec::new();
+        if let Some(condition) = field(node, "condition") {
+            self.statement(condition, &mut body);
+        }
+        if let Some(inner) = field(node, "body") {
+            self.statement(inner, &mut body);
+        }
+        let callee = Expr::new(span(node), ExprKind::Name(COUNTED.into()));
+        let call = Call {
+            callee,
+            args: Vec::new(),
+            constructs: false,
+        };
+        let iter = Expr::new(span(node), ExprKind::Call(Box::new(call)));
+        let target = Target::Name(name);
+        out.push(Stmt::For { target, iter, body });
+    }
+
     fn nested(&mut self, node: Node<'_>, out: &mut Vec<Stmt>) {
         let body = self.block(node);
         out.push(Stmt::Block(body));
@@ -411,4 +446,14 @@ impl Lowering<'_> {
             _ => Some(plain("".into())),
         }
     }
+}
+
+/// The key of a pattern; `["ex" + "ec"]` is one too.
+fn joined_key(key: &str) -> Text {
+    let Some(computed) = key.strip_prefix('[').and_then(|key| key.strip_suffix(']')) else {
+        return key.trim_matches(['"', '\'']).into();
+    };
+    let pieces = computed.split('+');
+    let plain = pieces.map(|piece| piece.trim().trim_matches(['"', '\'', '`']));
+    plain.collect::<String>().into()
 }

@@ -5,19 +5,20 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::api::{Dialect, Entry};
 use super::gadget;
-use super::ir::{Expr, Text};
+use super::ir::{Call, Expr, Text};
 use super::loops::Excess;
 use super::payload;
-use super::places::is_loose;
+use super::places::is_foreign;
 use super::seen::Seen;
 use super::send::is_sending;
+use super::told::asks_cookies;
 use super::value::{Args, Taint, Value};
 use crate::analysis::{Analysis, Nested};
 use crate::files::{Files, Speaker};
 use crate::findings::Findings;
 use crate::hosts;
 use crate::language::Language;
-use crate::paths::UNKNOWN;
+use crate::paths::{Place, UNKNOWN};
 use crate::result::Span;
 use crate::rule::Rule;
 
@@ -48,6 +49,8 @@ pub(crate) struct Judge<'a> {
     pub(super) reported_modules: HashSet<Text>,
     /// Archives that hold files which are not the program's own.
     pub(super) archived: HashSet<Text>,
+    /// Links that were made, and where they lead.
+    pub(super) links: HashMap<Text, Text>,
     /// Files that were made executable.
     pub(super) executable: HashSet<Text>,
     /// Texts inside the program that were judged, and whether they have errors.
@@ -83,6 +86,7 @@ impl<'a> Judge<'a> {
             seen: Seen::default(),
             downloaded: HashSet::new(),
             reported_modules: HashSet::new(),
+            links: HashMap::new(),
             executable: HashSet::new(),
             archived: HashSet::new(),
             judged: HashMap::new(),
@@ -140,6 +144,12 @@ impl<'a> Judge<'a> {
                         .weigh(self.brief, Rule::CredentialRead, span, reason);
                 }
                 Some(("code", at)) => self.code(path, args.positional.get(at), span),
+                Some(("shell-remote", at)) if path.contains(").") => {
+                    self.remote_shell(path, args.positional.get(at), span);
+                }
+                Some(("shell", at)) if path.contains(").") => {
+                    self.shell(path, args.positional.get(at), span);
+                }
                 Some(("markup", at)) => {
                     if let Some(value) = args.positional.get(at) {
                         self.shows_markup(value, span);
@@ -149,7 +159,8 @@ impl<'a> Judge<'a> {
             }
             return match known.map(|entry| entry.action) {
                 Some("secret" | "secrets") => result.with(Taint::SECRET),
-                _ => result,
+                _ if asks_cookies(args) => result.with(Taint::SECRET),
+                _ => result.with(wrapped_file(path, args)),
             };
         };
         if callee.indirect && is_dangerous(entry.action) {
@@ -194,6 +205,10 @@ impl<'a> Judge<'a> {
     }
 
     pub(crate) fn attribute(&mut self, base: &Expr, attr: &str, span: Span) {
+        if self.dialect == Dialect::Python && self.brief && attr == "f_builtins" {
+            let reason = "takes the built-in functions out of a frame";
+            self.findings.add(Rule::SandboxGadget, span, reason);
+        }
         let rung = attr.starts_with('_') || attr == "f_builtins";
         if self.dialect == Dialect::Python && rung && gadget::climbs(base, attr) {
             self.findings.add(
@@ -204,9 +219,21 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// `x.__getattribute__("__class__")`, `frame.f_builtins`
+    pub(crate) fn fetches(&mut self, call: &Call, span: Span) {
+        if self.dialect == Dialect::Python && self.brief && gadget::fetches_rung(call) {
+            let reason = "climbs an object's internals by the names of its members";
+            self.findings.add(Rule::SandboxGadget, span, reason);
+        }
+    }
+
     pub(crate) fn indexed(&mut self, base: &Expr, index: &Value, span: Span) {
-        if index.exact() == Some("__builtins__") && gadget::is_globals(base) {
-            let reason = "takes the built-in functions out of someone else's globals";
+        let reached = matches!(
+            index.exact(),
+            Some("__builtins__" | "__import__" | "os" | "sys" | "subprocess")
+        );
+        if reached && gadget::is_globals(base) {
+            let reason = "takes functions and modules out of someone else's globals";
             self.findings
                 .weigh(self.brief, Rule::SandboxGadget, span, reason);
         }
@@ -221,6 +248,12 @@ impl<'a> Judge<'a> {
 
     /// A text in the source: hosts and commands that no ordinary program names.
     pub(crate) fn literal(&mut self, text: &str, span: Span) {
+        self.note_words(text);
+        self.note_rung(text, span);
+        if self.brief && text == "org.freedesktop.secrets" {
+            let reason = "asks the desktop for the secrets that it keeps";
+            self.findings.add(Rule::CredentialRead, span, reason);
+        }
         if text.len() < 8 || text.len() > 8192 {
             return;
         }
@@ -230,6 +263,10 @@ impl<'a> Judge<'a> {
         }
         if let Some((rule, what)) = payload::recognise(text) {
             self.findings.add(rule, span, format!("holds {what}"));
+        }
+        if self.brief && payload::imports(text) {
+            let reason = "holds an expression that imports what runs commands";
+            self.findings.add(Rule::SandboxGadget, span, reason);
         }
     }
 
@@ -247,79 +284,11 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// `global[name] = require`: what reaches everything, under a name of its own.
-    pub(crate) fn exposes(&mut self, base: &Value, name: Option<&str>, value: &Value, span: Span) {
-        let global = matches!(
-            base.as_api(),
-            Some("global" | "globalThis" | "window" | "root")
-        );
-        let reached = value.as_api().unwrap_or_default();
-        let all = matches!(
-            reached,
-            "require" | "module" | "eval" | "Function" | "process"
-        );
-        if global && all && name != Some(reached) && self.dialect == Dialect::JavaScript {
-            let reason = format!("makes `{reached}` reachable by another name");
-            let certain = self.brief || name.is_none();
-            self.findings
-                .weigh(certain, Rule::ObfuscatedName, span, reason);
-        }
-    }
-
-    /// `sys.breakpointhook = os.system`: what a module calls is something else from now on.
-    pub(crate) fn hooks_up(&mut self, base: &Value, attr: &str, value: &Value, span: Span) {
-        let (Some(module), Some(path)) = (base.as_api(), value.as_api()) else {
-            return;
-        };
-        let entry = self.dialect.entry(path);
-        let runs = entry.is_some_and(|entry| matches!(entry.action, "shell" | "code" | "argv"));
-        let known = matches!(
-            module,
-            "sys" | "builtins" | "__builtins__" | "os" | "io" | "json"
-        );
-        if self.dialect == Dialect::Python && runs && known {
-            let reason = format!("has `{module}.{attr}` run `{path}`");
-            self.findings
-                .weigh(self.brief, Rule::ObfuscatedName, span, reason);
-        }
-    }
-
-    /// `os.environ["LD_PRELOAD"] = …`
-    pub(crate) fn item_set(&mut self, base: &Value, index: &Value, value: &Value, span: Span) {
-        self.exposes(base, index.exact(), value, span);
-        if self.dialect == Dialect::JavaScript && index.exact() == Some("__proto__") {
-            self.pollutes(span);
-        }
-        let environment = matches!(base.as_api(), Some("os.environ" | "process.env"));
-        if let (true, Some("LD_PRELOAD" | "DYLD_INSERT_LIBRARIES" | "LD_AUDIT")) =
-            (environment, index.exact())
-        {
-            self.findings.add(
-                Rule::ProcessTamper,
-                span,
-                "loads a library into every program started",
-            );
-        }
-        let first = value.as_text().unwrap_or_default();
-        let proxy = environment
-            && index
-                .exact()
-                .is_some_and(|name| name.to_ascii_lowercase().ends_with("_proxy"));
-        if proxy && hosts::suspicion(first).is_some() {
-            let reason = "sends all requests through another machine";
-            self.findings.add(Rule::NetworkHost, span, reason);
-        }
-        if environment
-            && index.exact() == Some("PATH")
-            && (is_loose(first) || first.starts_with(".:"))
-        {
-            let reason = "has programs looked up where anyone may put them";
-            self.findings.add(Rule::ProcessTamper, span, reason);
-        }
-    }
-
     /// Judges text given to a shell, unknown parts as variables.
     pub(super) fn command_text(&mut self, command: &str, span: Span) -> bool {
+        if let Some((rule, what)) = payload::recognise(command) {
+            self.findings.add(rule, span, format!("runs {what}"));
+        }
         let text = command.replace(UNKNOWN, "${__unknown}");
         self.nested_text(Language::Bash, &text, span)
     }
@@ -347,6 +316,36 @@ impl<'a> Judge<'a> {
             .nested(language, text, span, None, self.findings);
         self.judged.insert(key, errors);
         errors
+    }
+
+    /// A parameter nobody has given; what opens a wallet is not to be sent anywhere.
+    pub(super) fn handed_key(&self, name: &str) -> Value {
+        let name = name.to_ascii_lowercase().replace('_', "");
+        let keys = [
+            "privatekey",
+            "secretkey",
+            "mnemonic",
+            "seedphrase",
+            "walletseed",
+        ];
+        if self.brief && keys.iter().any(|key| name.contains(key)) {
+            return Value::unknown(Taint::PARAM | Taint::SECRET);
+        }
+        Value::unknown(Taint::PARAM)
+    }
+
+    /// A script that a few lines put somewhere is what they are for.
+    pub(super) fn writes_script(&mut self, path: &str, text: Option<&Value>, span: Span) {
+        let Some(text) = text.and_then(Value::exact).filter(|_| self.brief) else {
+            return;
+        };
+        let language = match path.rsplit_once('.').map(|(_, ending)| ending) {
+            Some("py" | "pyw" | "pth") => Language::Python,
+            Some("js" | "mjs" | "cjs") => Language::JavaScript,
+            Some("sh" | "bash" | "zsh" | "command") => Language::Bash,
+            _ => return,
+        };
+        self.nested_text(language, text, span);
     }
 
     /// A loop that takes more and more of the machine, without end.
@@ -381,8 +380,19 @@ fn is_library(text: &str) -> bool {
     text.lines().find_map(package) == Some(true) && text.lines().any(described)
 }
 
+/// `FSInputFile(path)`, `Attachment(path)`: a file made ready to be handed on, and whose it is.
+fn wrapped_file(path: &str, args: &Args) -> Taint {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    let wraps = ["File", "Attachment", "Upload", "Document", "Media"];
+    let wraps = name.starts_with(|c: char| c.is_ascii_uppercase())
+        && wraps.iter().any(|part| name.contains(part));
+    let file = args.first().and_then(Value::as_text).filter(|_| wraps);
+    let place = file.map(Place::new).filter(is_foreign);
+    place.map_or(Taint::NONE, |_| Taint::FOREIGN)
+}
+
 /// Actions that are worth hiding.
-fn is_dangerous(action: &str) -> bool {
+pub(super) fn is_dangerous(action: &str) -> bool {
     matches!(
         action,
         "shell"

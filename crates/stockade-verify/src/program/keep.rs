@@ -6,7 +6,9 @@
 use super::eval::{Eval, dotted};
 use super::ir::{Expr, ExprKind, Text};
 use super::objects::is_query;
+use super::places::is_foreign;
 use super::value::{Args, Kind, Taint, Value};
+use crate::paths::Place;
 
 /// Origins that stay with whoever holds a value.
 const STAYS: [Taint; 13] = [
@@ -54,6 +56,14 @@ fn adds(name: &str) -> bool {
     )
 }
 
+/// Methods that take files into an archive by their names.
+fn packs(name: &str) -> bool {
+    matches!(
+        name,
+        "addLocalFolder" | "addLocalFile" | "addFile" | "directory" | "glob" | "attach_file"
+    )
+}
+
 /// What of an origin stays.
 fn staying(taint: Taint) -> Taint {
     let stays = STAYS.iter().fold(Taint::NONE, |all, one| all | *one);
@@ -67,10 +77,14 @@ impl Eval<'_, '_> {
             return;
         };
         let merges = &**name == "update";
-        if !adds(name) && !merges {
+        if !adds(name) && !packs(name) && !merges {
             return;
         }
-        let taint = staying(args.taint());
+        let mut taint = staying(args.taint());
+        let packed = args.first().and_then(Value::as_text).map(Place::new);
+        if packs(name) && packed.is_some_and(|place| is_foreign(&place)) {
+            taint |= Taint::FOREIGN;
+        }
         let Some(held) = self.held(base, taint) else {
             return;
         };

@@ -35,8 +35,21 @@ fn hexadecimal_names(text: &str) -> Option<Span> {
         let inside = *at > 0 && text.as_bytes()[at - 1].is_ascii_alphanumeric();
         digits >= 4 && !inside
     });
-    let (first, _) = found.next()?;
-    found.nth(2)?;
+    if let Some((first, _)) = found.next()
+        && found.nth(2).is_some()
+    {
+        return Some(Span::new(first, first + 3));
+    }
+    // Short ones, too many to be anyone's own.
+    let mut short = text.match_indices("_0x").filter(|(at, _)| {
+        let inside = *at > 0 && text.as_bytes()[at - 1].is_ascii_alphanumeric();
+        text.as_bytes()
+            .get(at + 3)
+            .is_some_and(u8::is_ascii_hexdigit)
+            && !inside
+    });
+    let (first, _) = short.next()?;
+    short.nth(14)?;
     Some(Span::new(first, first + 3))
 }
 

@@ -36,6 +36,11 @@ impl Judge<'_> {
             let reason = format!("`{root}` is made for getting into other machines");
             self.findings.add(Rule::SystemSurvey, span, reason);
         }
+        let packed = ["pyarmor_runtime", "pytransform", "pyarmor"];
+        if packed.iter().any(|name| root.starts_with(name)) && self.dialect == Dialect::Python {
+            let reason = format!("`{root}` unpacks code that nobody can read");
+            self.findings.add(Rule::ObfuscatedText, span, reason);
+        }
         if path.starts_with("data:") {
             let reason = "imports code that is written in the address itself";
             self.findings.add(Rule::CodeHidden, span, reason);

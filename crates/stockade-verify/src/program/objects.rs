@@ -1,12 +1,12 @@
 //! Methods of objects: of paths, open files, archives, connections, and of what is not known.
 
 use super::api::{Dialect, Entry};
-use super::attack::guesses;
+use super::attack::{guesses, is_login_method};
 use super::fed::is_input_value;
-use super::ir::Text;
 use super::judge::Judge;
-use super::places::{is_foreign, is_loose};
+use super::places::is_foreign;
 use super::send::is_sending;
+use super::told::asks_cookies;
 use super::value::{Args, Kind, Taint, Value};
 use crate::files::{Deletion, Writing};
 use crate::paths::{Place, UNKNOWN};
@@ -44,6 +44,7 @@ impl Judge<'_> {
                         return if entry.action == "write-self" {
                             self.overwrites(Some(base), &place, span);
                             self.write(&place, path, Writing::Replace, args.taint(), span);
+                            self.writes_script(path, args.first(), span);
                             result
                         } else {
                             self.read(&place, span, result)
@@ -91,6 +92,9 @@ impl Judge<'_> {
             self.path_method(path, base.taint, name, args, span);
         }
         self.unknown_method(base, name, args, span, indirect);
+        if asks_cookies(args) {
+            return Value::unknown(result.taint | Taint::SECRET);
+        }
         result
     }
 
@@ -244,7 +248,7 @@ impl Judge<'_> {
         self.looks_up(name, args, span);
         self.maps_code(name, args, span);
         self.takes_file(name, args, span);
-        if args.all().any(guesses) {
+        if args.all().any(guesses) || self.brief && is_login_method(name) {
             self.tries(name, args, span);
         }
         let external = |value: &Value| {
@@ -259,6 +263,7 @@ impl Judge<'_> {
             let reason = "lets a document name files to be read into it";
             self.findings.add(Rule::CredentialRead, span, reason);
         }
+        self.told(name, args, span);
         let first = args.first().and_then(Value::exact);
         if name == "config_set" && matches!(first, Some("dir" | "dbfilename")) {
             let reason = "has a database write its file somewhere else";
@@ -318,6 +323,12 @@ impl Judge<'_> {
         if matches!(name, "write" | "Write") && base.taint.has(Taint::WALKED) {
             self.encrypts(&UNKNOWN.to_string(), base.taint, args.taint(), span);
         }
+        if matches!(name, "write" | "add") {
+            let packed = args.first().and_then(Value::as_text).map(Place::new);
+            if packed.is_some_and(|place| is_foreign(&place)) {
+                self.seen.packs.get_or_insert(span);
+            }
+        }
         if is_sending(name) {
             self.sends_unknown(name, args, span);
         }
@@ -337,80 +348,6 @@ impl Judge<'_> {
                 span,
                 format!("reaches `{name}` through a computed name"),
             );
-        }
-    }
-
-    /// Methods of an open file.
-    fn handle(&mut self, path: &Text, origin: Taint, name: &str, args: &Args, span: Span) -> Value {
-        match name {
-            "write" | "writelines" | "Write" | "WriteString" | "end" | "add" => {
-                let taint = args.taint();
-                self.multiplies(taint, span);
-                self.encrypts(path, origin, taint, span);
-                let given = args.first().and_then(Value::as_text).unwrap_or_default();
-                let source = Some(Place::new(given)).filter(|_| !given.is_empty());
-                if let Some(place) = source.filter(is_foreign) {
-                    self.archived.insert(path.clone());
-                    if is_archive(path) {
-                        self.peeks(given, span);
-                        self.read(&place, span, Value::UNKNOWN);
-                    }
-                }
-                if taint.has(Taint::DOWNLOADED | Taint::SOCKET) {
-                    self.downloaded.insert(path.clone());
-                }
-                Value::UNKNOWN
-            }
-            "read" | "readlines" | "readline" | "Read" => {
-                let place = Place::new(path);
-                let kinds = place.kinds();
-                let secret = [crate::paths::Kind::Credential, crate::paths::Kind::Private];
-                let secret = secret.iter().any(|kind| kinds.contains(kind));
-                let secret = secret && !path.ends_with(".pub");
-                let mut own = if secret { Taint::SECRET } else { Taint::NONE };
-                if is_foreign(&place) || self.archived.contains(path) {
-                    own |= Taint::FOREIGN;
-                }
-                if is_loose(path) {
-                    own |= Taint::LOOSE;
-                }
-                Value::unknown(Taint::FILE | own)
-            }
-            "extractall" => {
-                if args.named("pwd").is_some() {
-                    self.tries("extractall", args, span);
-                }
-                if let Some(target) = args.get(0, "path").and_then(Value::as_text) {
-                    self.unpacks(target, span);
-                }
-                Value::UNKNOWN
-            }
-            _ => Value::of(Kind::Handle(path.clone())),
-        }
-    }
-
-    /// `archive.extractall(…)`
-    pub(super) fn unpacks_all(&mut self, base: &Value, args: &Args, span: Span) {
-        let outside = Taint::DOWNLOADED | Taint::INPUT | Taint::SOCKET;
-        let checked = args.named("filter").is_some() || args.get(1, "members").is_some();
-        if base.taint.has(outside) && !checked {
-            let reason = "unpacks an archive from outside, wherever its names point";
-            self.findings
-                .weigh(self.brief, Rule::FileWrite, span, reason);
-        }
-        if let Some(target) = args.get(0, "path").and_then(Value::as_text) {
-            self.unpacks(target, span);
-        }
-    }
-
-    /// An archive's files go to a place: nobody knows which.
-    pub(super) fn unpacks(&mut self, target: &str, span: Span) {
-        let place = Place::new(target);
-        if place.is(crate::paths::Kind::System) || place.is_home() {
-            let reason = format!("unpacks an archive over {target}");
-            self.findings.add(Rule::FileWrite, span, reason);
-        } else {
-            self.write(&place, target, Writing::Append, Taint::NONE, span);
         }
     }
 }
@@ -457,10 +394,4 @@ fn shares_host(volumes: &Value) -> bool {
         Kind::List(items) => items.iter().any(|item| item.exact().is_some_and(host)),
         _ => false,
     }
-}
-
-fn is_archive(path: &str) -> bool {
-    [".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z"]
-        .iter()
-        .any(|ending| path.ends_with(ending))
 }

@@ -42,10 +42,17 @@ impl Judge<'_> {
     /// `attachments: [{path: "/etc/shadow"}]`: a file that is sent by its name.
     pub(super) fn attaches(&mut self, path: &str, args: &Args, span: Span) {
         let names = ["path", "file", "filePath", "filepath", "attachment"];
+        let signs = ["cert", "key", "pem", "verify", "identity", "config"];
         let attached = leaves(args).into_iter().find_map(|(name, value)| {
-            let file = value.as_text().filter(|_| names.contains(&name))?;
+            let file = value.as_text()?;
             let place = Place::new(file);
-            let theirs = place.is(paths::Kind::Credential) || is_foreign(&place);
+            let theirs = if names.contains(&name) {
+                place.is(paths::Kind::Credential) || is_foreign(&place)
+            } else {
+                // Whoever logs in with a key names it too.
+                let name = name.to_ascii_lowercase();
+                place.is(paths::Kind::Credential) && !signs.iter().any(|sign| name.contains(sign))
+            };
             (file.starts_with(['/', '~']) && theirs).then_some(file)
         });
         if let Some(file) = attached {

@@ -36,6 +36,9 @@ const MARKS: &[&[u8]] = &[
     b"cryptoloot",
     b".__globals__",
     b"index-url",
+    b"key=clear",
+    b"nslookup",
+    b"__import__",
 ];
 
 /// The three characters that marks begin with, a bit for each that they may be.
@@ -144,6 +147,12 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
             "a format that climbs to the interpreter's internals",
         ));
     }
+    if lower.starts_with(['@', '{', '(', '[']) && imports(&lower) {
+        return Some((
+            Rule::SandboxGadget,
+            "an expression that imports what runs commands",
+        ));
+    }
     if has("!!python/object/apply") || has("!!python/object/new") {
         return Some((
             Rule::Deserialize,
@@ -171,6 +180,27 @@ pub(crate) fn recognise(text: &str) -> Option<(Rule, &'static str)> {
     abuses(&lower)
 }
 
+/// An expression that imports a module and has it run something, in one go.
+pub(crate) fn imports(text: &str) -> bool {
+    let Some((_, rest)) = text.split_once("__import__(") else {
+        return false;
+    };
+    let rest = rest.trim_start_matches(['\'', '"', '\\']);
+    let runs = [
+        "system(",
+        "popen(",
+        "exec",
+        "spawn",
+        "run(",
+        "call(",
+        "check_output(",
+    ];
+    ["os", "subprocess", "posix", "pty", "builtins"]
+        .iter()
+        .any(|module| rest.starts_with(module))
+        && runs.iter().any(|call| rest.contains(call))
+}
+
 /// Commands and data against the machine, its protection, its objects.
 fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
     let has = |part: &str| lower.contains(part);
@@ -186,6 +216,21 @@ fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
         return Some((
             Rule::Exfiltration,
             "a command that sends the whole environment out",
+        ));
+    }
+    let told = [
+        "whoami",
+        "hostname",
+        "$(id",
+        "uname",
+        "xxd",
+        "base64",
+        "/etc/passwd",
+    ];
+    if has("nslookup $") && told.iter().any(|part| has(part)) {
+        return Some((
+            Rule::Exfiltration,
+            "a command that sends data out in names it looks up",
         ));
     }
     if has("vssadmin delete shadows")
@@ -220,6 +265,12 @@ fn abuses(lower: &str) -> Option<(Rule, &'static str)> {
     .any(|part| has(part))
     {
         return Some((Rule::NetworkHost, "the address of a pool of miners"));
+    }
+    if has("wlan show profile") && has("key=clear") {
+        return Some((
+            Rule::CredentialRead,
+            "a command that shows the passwords of networks",
+        ));
     }
     if has("index-url") && has("trusted-host") {
         return Some((

@@ -10,6 +10,9 @@ use crate::rule::Rule;
 impl Judge<'_> {
     pub(super) fn read(&mut self, place: &Place, span: Span, mut result: Value) -> Value {
         result.taint |= Taint::FILE;
+        if let Some(up) = climbed(place) {
+            return self.read(&up, span, result);
+        }
         if is_foreign(place) || self.archived.contains(place.path.as_str()) {
             result.taint |= Taint::FOREIGN;
         }
@@ -28,6 +31,10 @@ impl Judge<'_> {
         }
         if secret || place.is(crate::paths::Kind::Private) {
             result.taint |= Taint::SECRET;
+        }
+        if self.brief && place.is(crate::paths::Kind::Disk) {
+            let reason = format!("reads the device {}", place.path);
+            self.findings.raise(Rule::CredentialRead, span, reason);
         }
         if self.brief && place.is(crate::paths::Kind::Account) {
             let reason = format!("reads {}", place.path);
@@ -59,6 +66,16 @@ impl Judge<'_> {
         span: Span,
     ) {
         self.files().write(place, how, span, self.findings);
+        if let Some(source) = self.links.get(path) {
+            let source = Place::new(source);
+            self.files().write(&source, how, span, self.findings);
+        }
+        let fd = path.strip_prefix("/proc/self/fd/");
+        if fd.is_some_and(|fd| fd.contains(UNKNOWN)) {
+            let reason = "writes a file by a descriptor that was opened for something else";
+            self.findings
+                .weigh(self.brief, Rule::FileWrite, span, reason);
+        }
         let hook = path.rsplit_once("/hooks/").map_or("", |(_, hook)| hook);
         let known = [
             "pre-commit",
@@ -203,6 +220,44 @@ pub(super) fn is_own(value: &Value) -> bool {
         Kind::Text(path) => &**path == "/proc/self/exe",
         _ => false,
     }
+}
+
+/// `../../../etc/passwd`: wherever it begins, it ends there.
+fn climbed(place: &Place) -> Option<Place> {
+    let roots = ["/proc/self/root/", "/proc/1/root/"];
+    if let Some(below) = roots.iter().find_map(|root| place.path.strip_prefix(root)) {
+        return Some(Place::new(&format!("/{below}")));
+    }
+    let mut below = place.path.as_str();
+    let mut steps = 0;
+    while let Some(rest) = below.strip_prefix("../") {
+        below = rest;
+        steps += 1;
+    }
+    let up = Place::new(&format!("/{below}"));
+    let told = [crate::paths::Kind::Account, crate::paths::Kind::Credential];
+    (steps > 1 && told.into_iter().any(|kind| up.is(kind))).then_some(up)
+}
+
+/// A picture, a font, a sound: code in one was hidden there.
+pub(super) fn is_media(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    matches!(
+        ending,
+        "png"
+            | "jpg"
+            | "jpeg"
+            | "gif"
+            | "bmp"
+            | "ico"
+            | "webp"
+            | "woff"
+            | "woff2"
+            | "ttf"
+            | "mp3"
+            | "wav"
+            | "mp4"
+    )
 }
 
 /// A place where anyone may put a file.

@@ -1,7 +1,9 @@
 //! Processes and code that a program starts.
 
+use super::act::told_by;
 use super::api::{Dialect, Entry};
 use super::judge::Judge;
+use super::tools::{RIGHTS, TOOLS, builds};
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -176,7 +178,7 @@ impl Judge<'_> {
             .map(|name| name.rsplit('/').next().unwrap_or(name));
         let given_text = words
             .iter()
-            .any(|word| matches!(word.exact(), Some("-c" | "-e")));
+            .any(|word| word.exact().is_some_and(is_text_switch));
         let windows = matches!(
             interpreter,
             Some("cmd" | "cmd.exe" | "powershell" | "powershell.exe")
@@ -193,7 +195,9 @@ impl Judge<'_> {
         }
         let tool = interpreter.is_some_and(|name| TOOLS.contains(&name));
         let named = self.dialect == Dialect::Go && !self.library && !tool;
-        let certain = self.brief && (shell || named);
+        let foreign = told_by(&line).has(Taint::FOREIGN);
+        let rights = words.len() > 1 && interpreter.is_some_and(|name| RIGHTS.contains(&name));
+        let certain = self.brief && (shell || named || foreign || rights);
         let reason = format!("`{path}` starts another program");
         self.findings
             .weigh(certain, Rule::ExecProcess, span, reason);
@@ -297,7 +301,7 @@ impl Judge<'_> {
             self.nested_code(&known, span);
         }
         let acts = self.findings.count() > before;
-        let exact = value.exact().is_some();
+        let exact = value.exact().is_some() && !taint.has(Taint::OPTION);
         if taint.has(Taint::SOCKET) {
             self.findings.add(
                 Rule::ReverseShell,
@@ -418,61 +422,12 @@ fn quoted(word: &Value) -> String {
     format!("'{}'", inner.replace(UNKNOWN, &format!("'\"{UNKNOWN}\"'")))
 }
 
-/// Tools that build, test or publish a project.
-const TOOLS: &[&str] = &[
-    "black",
-    "bun",
-    "bundle",
-    "cargo",
-    "cd",
-    "cmake",
-    "composer",
-    "deno",
-    "dotnet",
-    "echo",
-    "eslint",
-    "flake8",
-    "git",
-    "go",
-    "gofmt",
-    "gradle",
-    "jest",
-    "make",
-    "mkdir",
-    "mkdocs",
-    "mvn",
-    "mypy",
-    "ninja",
-    "npm",
-    "npx",
-    "pnpm",
-    "poetry",
-    "prettier",
-    "protoc",
-    "pytest",
-    "ruff",
-    "rustc",
-    "sphinx-build",
-    "tox",
-    "tsc",
-    "twine",
-    "uv",
-    "vite",
-    "webpack",
-    "yarn",
-];
-
-/// Whether a command is for tools alone that build, test or publish a project. What they are told
-/// to do was judged already.
-fn builds(command: &str) -> bool {
-    let parts = command.split(['&', '|', ';', '\n']).map(str::trim);
-    let mut parts = parts.filter(|part| !part.is_empty()).peekable();
-    parts.peek().is_some()
-        && !command.contains(['`', '$', '<', '('])
-        && parts.all(|part| {
-            let tool = part.split_whitespace().next();
-            tool.is_some_and(|tool| TOOLS.contains(&tool))
-        })
+/// Whether the text to run follows a switch: `-c`, `-e`, `-lc`.
+pub(super) fn is_text_switch(word: &str) -> bool {
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    letters.len() <= 4
+        && letters.ends_with(['c', 'e'])
+        && letters.bytes().all(|b| b.is_ascii_lowercase())
 }
 
 /// An option in the last argument, an object: `{shell: true}`.

@@ -130,7 +130,17 @@ impl Judge<'_> {
             Kind::Handle(file) => self.archived.contains(file),
             _ => false,
         };
-        let foreign = args.all().any(archive);
+        let buffer = |value: &Value| {
+            let held = |value: &Value| {
+                value
+                    .as_api()
+                    .is_some_and(|path| path.starts_with("io.BytesIO()"))
+            };
+            held(value)
+                || matches!(&value.kind, Kind::Dict(pairs) if pairs.iter().any(|(_, value)| held(value)))
+        };
+        let packed = self.seen.packs.is_some() && args.all().any(buffer);
+        let foreign = packed || args.all().any(archive);
         let taint = carried(args);
         if taint.has(Taint::SECRET) {
             self.findings.add(

@@ -55,6 +55,8 @@ impl Taint {
     pub(crate) const PROCESSES: Self = Self(1 << 18);
     /// The program's own source.
     pub(crate) const OWN: Self = Self(1 << 20);
+    /// One of several, of which not all are known.
+    pub(crate) const OPTION: Self = Self(1 << 21);
     /// One of many that a loop goes through.
     pub(crate) const TRIED: Self = Self(1 << 17);
 

@@ -4,7 +4,7 @@ use super::Deed;
 use crate::program::judge::Judge;
 use crate::program::places::is_loose;
 use crate::program::run::option;
-use crate::program::value::Value;
+use crate::program::value::{Taint, Value};
 use crate::rule::Rule;
 
 impl Judge<'_> {
@@ -60,6 +60,11 @@ impl Judge<'_> {
                 result
             }
             "run-file" => {
+                let fetched = Taint::DOWNLOADED | Taint::SOCKET;
+                if arg.is_some_and(|value| value.deep_taint().has(fetched)) {
+                    let reason = format!("`{path}` runs what was downloaded");
+                    self.findings.add(Rule::DownloadRun, span, reason);
+                }
                 if self.downloaded.contains(given) {
                     self.findings.add(
                         Rule::DownloadRun,
@@ -89,7 +94,10 @@ impl Judge<'_> {
                 result
             }
             "remote" => {
-                if !given.is_empty() {
+                // Code in place of an address is that of a worker made of it.
+                if given.contains('(') {
+                    self.code(path, arg, span);
+                } else if !given.is_empty() {
                     self.import(given, span);
                 }
                 result

@@ -6,7 +6,7 @@ use crate::paths::{Place, UNKNOWN};
 use crate::program::api::{Dialect, Entry};
 use crate::program::fed::is_input_value;
 use crate::program::judge::{Judge, argument};
-use crate::program::places::{is_foreign, is_own};
+use crate::program::places::{is_foreign, is_media, is_own};
 use crate::program::run::option;
 use crate::program::value::{Args, Kind, Taint, Value};
 use crate::result::Span;
@@ -33,6 +33,7 @@ impl Judge<'_> {
                 if let Some(place) = &place {
                     self.overwrites(arg, place, span);
                     self.write(place, given, Writing::Replace, args.taint(), span);
+                    self.writes_script(given, second, span);
                     return Some(Value::of(Kind::Handle(given.into())));
                 }
                 result
@@ -55,6 +56,18 @@ impl Judge<'_> {
             }
             "chmod" => {
                 self.chmod(given, second, span);
+                result
+            }
+            "chown" => {
+                let system = [crate::paths::Kind::System, crate::paths::Kind::Base];
+                let theirs = place
+                    .as_ref()
+                    .is_some_and(|place| system.into_iter().any(|kind| place.is(kind)));
+                if theirs {
+                    let reason = format!("gives {given} to someone else");
+                    self.findings
+                        .weigh(self.brief, Rule::FileMode, span, reason);
+                }
                 result
             }
             "archive" => {
@@ -104,7 +117,10 @@ impl Judge<'_> {
             return Value::unknown(result.taint | Taint::FILE | own);
         };
         self.peeks(given, span);
-        let read = self.read(&place, span, result);
+        let mut read = self.read(&place, span, result);
+        if is_media(given) {
+            read.taint |= Taint::DECODED;
+        }
         if self.dialect == Dialect::Go && path == "os.Open" {
             Value::of(Kind::Handle(given.into())).with(read.taint)
         } else {
@@ -139,6 +155,10 @@ impl Judge<'_> {
         if let Some(target) = second.and_then(Value::as_text) {
             let place = Place::new(target);
             self.write(&place, target, Writing::Replace, Taint::NONE, span);
+            if path.to_ascii_lowercase().contains("link") && given.starts_with('/') {
+                self.peeks(given, span);
+                self.links.insert(target.into(), given.into());
+            }
             if self.downloaded.contains(given) {
                 self.downloaded.insert(target.into());
             }

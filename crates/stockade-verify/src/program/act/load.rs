@@ -38,6 +38,13 @@ impl Judge<'_> {
                 }
                 result
             }
+            "weights" => {
+                let only = args.named("weights_only").map(|value| &value.kind);
+                if !matches!(only, Some(Kind::Bool(true))) {
+                    self.deserialize(path, entry, arg, span);
+                }
+                result
+            }
             "pickle-option" => {
                 let allowed = args.named("allow_pickle").map(|value| &value.kind);
                 if matches!(allowed, Some(Kind::Bool(true))) {

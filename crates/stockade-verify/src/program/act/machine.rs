@@ -2,6 +2,7 @@
 
 use super::Deed;
 use crate::program::judge::Judge;
+use crate::program::options::leaves;
 use crate::program::value::{Args, Kind, Value};
 use crate::result::Span;
 use crate::rule::Rule;
@@ -41,6 +42,27 @@ impl Judge<'_> {
                 }
                 result
             }
+            "namespace" => {
+                let reason = format!("`{path}` changes what it sees of the machine");
+                self.findings
+                    .weigh(self.brief, Rule::ContainerEscape, span, reason);
+                result
+            }
+            "device" => {
+                let makes = |value: &Value| {
+                    let named = |value: &Value| {
+                        let name = value.as_api().unwrap_or_default();
+                        name.ends_with("S_IFBLK") || name.ends_with("S_IFCHR")
+                    };
+                    named(value) || value.as_list().is_some_and(|all| all.iter().any(named))
+                };
+                if arg.is_some_and(makes) || args.positional.len() > 2 {
+                    let reason = format!("`{path}` makes a file that is a device");
+                    self.findings
+                        .weigh(self.brief, Rule::ContainerEscape, span, reason);
+                }
+                result
+            }
             "setenv" => {
                 self.item_set(
                     &Value::api("os.environ"),
@@ -60,6 +82,12 @@ impl Judge<'_> {
                 if !path.contains("Open") {
                     self.unprotects(args, span);
                 }
+                result
+            }
+            "survey" => {
+                let reason = format!("`{path}` looks at one machine after the other");
+                self.findings
+                    .weigh(self.brief, Rule::SystemSurvey, span, reason);
                 result
             }
             "schedule" => {
@@ -86,12 +114,11 @@ impl Judge<'_> {
                         .any(|part| flag.contains(part))
                 })
             });
+        let run = |text: &str| text.contains("CurrentVersion\\Run");
         let run = writes
-            && args.all().any(|value| {
-                value
-                    .as_text()
-                    .is_some_and(|text| text.contains("CurrentVersion\\Run"))
-            });
+            && leaves(args)
+                .iter()
+                .any(|(name, value)| run(name) || value.as_text().is_some_and(run));
         if run {
             self.findings.add(
                 Rule::PersistenceStartup,

@@ -43,6 +43,15 @@ impl Judge<'_> {
                 }
                 result
             }
+            "raw" => {
+                // What tells a thread its own number.
+                let asks = [39, 186, 178, 224];
+                let number = args.first().and_then(Value::as_int);
+                let certain = self.brief && !number.is_some_and(|number| asks.contains(&number));
+                let reason = format!("`{path}` makes a system call by its number");
+                self.findings.weigh(certain, Rule::LowLevel, span, reason);
+                result
+            }
             "inject" => {
                 self.findings.add(
                     Rule::ProcessTamper,

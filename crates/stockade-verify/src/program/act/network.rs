@@ -56,6 +56,7 @@ impl Judge<'_> {
                 self.connects(arg, span);
                 if self.dialect == Dialect::JavaScript {
                     self.connects(args.first(), span);
+                    self.tries_ports(args, span);
                 }
                 result.with(Taint::SOCKET)
             }

@@ -6,6 +6,7 @@ use crate::program::judge::Judge;
 use crate::program::places::{is_foreign, is_loose};
 use crate::program::run::option;
 use crate::program::value::{Kind, Taint, Value};
+use crate::result::Span;
 use crate::rule::Rule;
 
 impl Judge<'_> {
@@ -15,7 +16,6 @@ impl Judge<'_> {
             path,
             args,
             arg,
-            second,
             span,
             endless,
             ..
@@ -26,6 +26,17 @@ impl Judge<'_> {
             "shell" => {
                 self.shell(path, arg, span);
                 result.with(Taint::OUTPUT | told_by(given))
+            }
+            "title" => {
+                self.disguises(given, span);
+                result
+            }
+            "browser" => {
+                // A name alone is a browser; with arguments it is a command.
+                if given.contains(' ') {
+                    self.shell(path, arg, span);
+                }
+                result
             }
             "argv" => self.starts_words(deed),
             "argv-rest" => {
@@ -51,6 +62,9 @@ impl Judge<'_> {
                 result
             }
             "argv-path" => {
+                let own = args.positional.get(entry.at + 1).and_then(Value::as_list);
+                let own = own.and_then(<[Value]>::first).and_then(Value::exact);
+                self.disguises(own.unwrap_or_default(), span);
                 let words = Value::list(after_path(deed));
                 self.argv(path, Some(&words), args, span);
                 result.with(Taint::OUTPUT)
@@ -67,31 +81,7 @@ impl Judge<'_> {
                 }
                 result
             }
-            "spawn" => {
-                let mut words: Vec<Value> = arg.cloned().into_iter().collect();
-                let second = match second.map(|value| &value.kind) {
-                    // `new Deno.Command("sh", {args: […]})`
-                    Some(Kind::Dict(pairs)) => pairs
-                        .iter()
-                        .find(|(key, _)| key.as_text() == Some("args"))
-                        .map(|(_, words)| words),
-                    _ => second,
-                };
-                words.extend(
-                    second
-                        .and_then(Value::as_list)
-                        .unwrap_or_default()
-                        .iter()
-                        .cloned(),
-                );
-                let told = told_by(&line(&words));
-                if option(args, "shell") == Some(true) && words.len() == 1 {
-                    self.shell(path, arg, span);
-                } else {
-                    self.argv(path, Some(&Value::list(words)), args, span);
-                }
-                result.with(Taint::OUTPUT | told)
-            }
+            "spawn" => self.spawns(deed),
             "go-cmd" => {
                 let mut words: Vec<Value> = args.named("Path").cloned().into_iter().collect();
                 let rest = args
@@ -114,6 +104,49 @@ impl Judge<'_> {
 }
 
 impl Judge<'_> {
+    /// A name under which a process is taken for one of the kernel's.
+    fn disguises(&mut self, name: &str, span: Span) {
+        if name.starts_with('[') && name.ends_with(']') || name.starts_with("kworker") {
+            let reason = "gives itself the name of a part of the kernel";
+            self.findings.add(Rule::ProcessTamper, span, reason);
+        }
+    }
+
+    /// A program, and a list of its arguments or options that hold one.
+    fn spawns(&mut self, deed: &Deed<'_>) -> Value {
+        let &Deed {
+            path,
+            args,
+            arg,
+            second,
+            span,
+            ..
+        } = deed;
+        let mut words: Vec<Value> = arg.cloned().into_iter().collect();
+        let second = match second.map(|value| &value.kind) {
+            // `new Deno.Command("sh", {args: […]})`
+            Some(Kind::Dict(pairs)) => pairs
+                .iter()
+                .find(|(key, _)| key.as_text() == Some("args"))
+                .map(|(_, words)| words),
+            _ => second,
+        };
+        words.extend(
+            second
+                .and_then(Value::as_list)
+                .unwrap_or_default()
+                .iter()
+                .cloned(),
+        );
+        let told = told_by(&line(&words));
+        if option(args, "shell") == Some(true) && words.len() == 1 {
+            self.shell(path, arg, span);
+        } else {
+            self.argv(path, Some(&Value::list(words)), args, span);
+        }
+        deed.result.clone().with(Taint::OUTPUT | told)
+    }
+
     /// A program and its arguments in a list.
     fn starts_words(&mut self, deed: &Deed<'_>) -> Value {
         let &Deed {
@@ -161,7 +194,7 @@ fn after_path(deed: &Deed<'_>) -> Vec<Value> {
 }
 
 /// What the output of a command tells: the environment, who and where it runs, files of others.
-fn told_by(command: &str) -> Taint {
+pub(in crate::program) fn told_by(command: &str) -> Taint {
     let mut words = command
         .split_whitespace()
         .map(|word| word.trim_matches(['\'', '"']));

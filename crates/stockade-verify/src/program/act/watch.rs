@@ -59,18 +59,14 @@ impl Judge<'_> {
             }
             "clipboard" => {
                 self.seen.copies = true;
+                if args.first().and_then(Value::exact).is_some_and(is_account) {
+                    let reason = "puts the address of a wallet into the clipboard";
+                    self.findings.add(Rule::Surveillance, span, reason);
+                }
                 result
             }
             "packets" => {
-                let all = |value: &Value| {
-                    value
-                        .as_api()
-                        .is_some_and(|name| name.ends_with("AF_PACKET"))
-                };
-                if args.all().any(all) {
-                    let reason = format!("`{path}` reads all that passes on the network");
-                    self.findings.add(Rule::Surveillance, span, reason);
-                }
+                self.opens_packets(deed);
                 result
             }
             "field" => {
@@ -101,6 +97,45 @@ impl Judge<'_> {
             _ => return None,
         })
     }
+}
+
+impl Judge<'_> {
+    /// A socket below what programs talk with.
+    fn opens_packets(&mut self, deed: &Deed<'_>) {
+        let &Deed {
+            path, args, span, ..
+        } = deed;
+        let all = |value: &Value| {
+            value
+                .as_api()
+                .is_some_and(|name| name.ends_with("AF_PACKET"))
+        };
+        let numbered = args.first().and_then(Value::as_int) == Some(17);
+        let kind = args.get(1, "type");
+        let raw = kind.is_some_and(|kind| {
+            kind.as_int() == Some(3) || kind.as_api().is_some_and(|name| name.ends_with("SOCK_RAW"))
+        });
+        if raw && !numbered {
+            let reason = format!("`{path}` makes and reads packets by hand");
+            self.findings
+                .weigh(self.brief, Rule::NetworkAccess, span, reason);
+        }
+        if numbered || args.all().any(all) {
+            let reason = format!("`{path}` reads all that passes on the network");
+            self.findings.add(Rule::Surveillance, span, reason);
+        }
+    }
+}
+
+/// The address of a wallet, as it is written.
+fn is_account(text: &str) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let plain = text.bytes().all(|b| b.is_ascii_alphanumeric());
+    let begins = ["0x", "bc1", "1", "3", "T", "4", "L", "D", "r"];
+    (26..=106).contains(&text.len())
+        && plain
+        && digits >= 3
+        && begins.iter().any(|start| text.starts_with(start))
 }
 
 /// `input`, `form[method=post]`: whatever is typed anywhere on a page.

@@ -7,7 +7,7 @@ use super::variables::dotted;
 use crate::program::api::Dialect;
 use crate::program::fold;
 use crate::program::hash::Map;
-use crate::program::ir::{Each, Expr, ExprKind, Op, Target};
+use crate::program::ir::{Each, Expr, ExprKind, Op, Target, Text};
 use crate::program::value::{Kind, LONGEST, Taint, Value};
 
 impl Eval<'_, '_> {
@@ -116,7 +116,10 @@ impl Eval<'_, '_> {
                 let mut best = Value::UNKNOWN;
                 for option in options {
                     let value = self.expr(option);
-                    let taint = best.taint | value.taint;
+                    let mut taint = best.taint | value.taint;
+                    if value.is_unknown() {
+                        taint |= Taint::OPTION;
+                    }
                     if best.is_unknown() && !value.is_unknown() {
                         best = value;
                     }
@@ -194,17 +197,18 @@ impl Eval<'_, '_> {
         let [(target, iter)] = each.loops.as_slice() else {
             self.scopes.push(Map::default());
             let taint = self.nested_loops(&each.loops, &each.element);
-            self.scopes.pop();
+            self.leave(&each.loops);
             return Value::unknown(taint);
         };
+        let span = iter.span;
         let iter = self.expr(iter);
         let mut items = Vec::new();
         self.scopes.push(Map::default());
-        self.each(target, &iter, |this| {
+        self.each(target, &iter, span, |this| {
             let item = this.expr(&each.element);
             items.push(item);
         });
-        self.scopes.pop();
+        self.leave(&each.loops);
         let known = iter.as_list().is_some() || iter.exact().is_some();
         if known {
             Value::list(items)
@@ -217,14 +221,26 @@ impl Eval<'_, '_> {
         }
     }
 
+    /// The end of a comprehension: what it assigns stays, what it loops over does not.
+    fn leave(&mut self, loops: &[(Target, Expr)]) {
+        let inner = self.scopes.pop().unwrap_or_default();
+        let own = |name: &Text| loops.iter().any(|(target, _)| target.binds(name));
+        for (name, value) in inner {
+            if !own(&name) {
+                self.bind(name, value);
+            }
+        }
+    }
+
     /// Several loops of a comprehension, one inside the other; where its elements come from.
     fn nested_loops(&mut self, loops: &[(Target, Expr)], element: &Expr) -> Taint {
         let Some(((target, iter), inner)) = loops.split_first() else {
             return self.expr(element).taint;
         };
+        let span = iter.span;
         let iter = self.expr(iter);
         let mut taint = Taint::NONE;
-        self.each(target, &iter, |this| {
+        self.each(target, &iter, span, |this| {
             taint |= this.nested_loops(inner, element);
         });
         taint

@@ -32,6 +32,10 @@ impl Eval<'_, '_> {
                 if is_prototype(base) {
                     self.judge.pollutes(base.span);
                 }
+                let compiled = value.as_text().is_some() || value.taint.has(Taint::DECODED);
+                if &**attr == "__code__" && compiled && self.dialect == Dialect::Python {
+                    self.judge.code("__code__", Some(&value), base.span);
+                }
                 self.attr_set(attr, &value, base.span);
                 self.holds(base, &value);
                 if let Some(path) = dotted(base, attr) {
@@ -43,6 +47,9 @@ impl Eval<'_, '_> {
                 let base_value = self.expr(base);
                 let index = self.expr(index);
                 self.judge.item_set(&base_value, &index, &value, base.span);
+                if self.dialect == Dialect::Python {
+                    self.put(&base_value, &index, &value);
+                }
                 self.holds(base, &value);
                 if is_prototype(base) {
                     self.judge.pollutes(base.span);

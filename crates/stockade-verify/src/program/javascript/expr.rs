@@ -142,8 +142,15 @@ impl Lowering<'_> {
                 self.comment(node);
                 nothing()
             }
-            "regex"
-            | "null"
+            // A text that is looked for, not one that is anything.
+            "regex" => {
+                let pattern = ExprKind::Text(self.text(node));
+                ExprKind::Many(vec![
+                    Expr::new(span(node), pattern),
+                    Expr::new(span(node), nothing()),
+                ])
+            }
+            "null"
             | "undefined"
             | "super"
             | "jsx_text"
