@@ -33,6 +33,7 @@ mod fold;
 mod interpreters;
 mod lex;
 mod model;
+mod options;
 mod parameter;
 mod parse;
 mod read;

@@ -1,7 +1,8 @@
 //! Programs that start another command with an environment, a lock, a queue or a machine of theirs.
 
 use crate::model::Word;
-use crate::wrappers::{Inner, join, rest, skip_options};
+use crate::options::skip_options;
+use crate::wrappers::{Inner, join, rest};
 
 /// The command stands after `--`.
 const DASHED: &[&str] = &[

@@ -1,7 +1,8 @@
 //! Commands that run other commands, and where in their arguments those stand.
 
 use crate::interpreters::{code, interpreter, statements};
-use crate::model::{Command, Hole, HoleKind, Language, Span, Stdin, Word};
+use crate::model::{Command, Hole, HoleKind, Language, Span, Stdin, Word, program_name};
+use crate::options::{after_unknown_values, is_assignment, skip_options};
 use crate::shells::{as_someone, dash_c, env_split, multiplexer, remote, shell, sourced};
 
 /// What a command runs.
@@ -66,14 +67,18 @@ const PREFIXES: &[Prefix] = &[
             "--close-from",
             "--role",
             "--type",
+            "--chroot",
+            "--command-timeout",
+            "--login-class",
+            "--other-user",
         ],
         operands: 0,
         assignments: true,
     },
     Prefix {
         names: &["env"],
-        short: "uC",
-        long: &["--unset", "--chdir"],
+        short: "uCPa",
+        long: &["--unset", "--chdir", "--argv0"],
         operands: 0,
         assignments: true,
     },
@@ -206,10 +211,7 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
     let Some(first) = words.first() else {
         return Vec::new();
     };
-    let Some(name) = first
-        .constant()
-        .map(|text| text.rsplit('/').next().unwrap_or(text))
-    else {
+    let Some(name) = first.constant().map(program_name) else {
         return after_unknown(words).into_iter().collect();
     };
     let args = &words[1..];
@@ -289,7 +291,10 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
         }
     }
     if out.is_empty() {
-        out.extend(crate::runners::unwrap(name, args).or_else(|| prefixed(name, args)));
+        match crate::runners::unwrap(name, args) {
+            Some(inner) => out.push(inner),
+            None => out.extend(prefixed(name, args)),
+        }
     }
     crate::escapes::push(&mut out, name, args, stdin);
     out
@@ -312,7 +317,7 @@ const MOST_EXPANDED: usize = 16;
 
 /// `xargs command`, with the words of a known input added or put in the place of `{}`.
 fn xargs(name: &str, args: &[Word], stdin: &Stdin) -> Vec<Inner> {
-    let Some(Inner::Words(command)) = prefixed(name, args) else {
+    let Some(Inner::Words(command)) = prefixed(name, args).into_iter().next() else {
         return Vec::new();
     };
     let Stdin::Text(input) = stdin else {
@@ -337,18 +342,49 @@ fn xargs(name: &str, args: &[Word], stdin: &Stdin) -> Vec<Inner> {
     vec![Inner::Words(words)]
 }
 
+/// Options of `parallel` that take the next word.
+const PARALLEL: &[&str] = &[
+    "--arg-file",
+    "--arg-sep",
+    "--basefile",
+    "--bf",
+    "--block",
+    "--colsep",
+    "--delay",
+    "--env",
+    "--halt",
+    "--header",
+    "--jobs",
+    "--joblog",
+    "--load",
+    "--max-args",
+    "--max-procs",
+    "--memfree",
+    "--nice",
+    "--recend",
+    "--recstart",
+    "--results",
+    "--retries",
+    "--return",
+    "--rpl",
+    "--sshlogin",
+    "--sshloginfile",
+    "--tagstring",
+    "--timeout",
+    "--tmpdir",
+    "--wd",
+    "--workdir",
+];
+
 /// `parallel command ::: arguments`, or with arguments on standard input.
 fn parallel(args: &[Word], stdin: &Stdin) -> Vec<Inner> {
     let end = args
         .iter()
         .position(|word| word.text.starts_with(":::"))
         .unwrap_or(args.len());
-    let start = skip_options(
-        &args[..end],
-        "jISNLnPadD",
-        &["--results", "--jobs", "--joblog", "--delay", "--timeout"],
-    );
-    let command = args.get(start..end).unwrap_or_default();
+    let own = &args[..end];
+    let start = skip_options(own, "jISNLnPadD", PARALLEL);
+    let command = &own[start..];
     let mut inputs: Vec<Word> = args
         .get(end..)
         .unwrap_or_default()
@@ -411,7 +447,7 @@ fn substitute(command: &[Word], mark: &str, input: &Word) -> Vec<Word> {
 }
 
 /// A text's words, split at blanks, if all of it is known.
-fn split(text: &Word) -> Vec<Word> {
+pub(crate) fn split(text: &Word) -> Vec<Word> {
     let Some(known) = text.constant() else {
         return Vec::new();
     };
@@ -442,64 +478,39 @@ fn after_unknown(words: &[Word]) -> Option<Inner> {
     (wholly && plausible).then(|| Inner::Words(words[1..].to_vec()))
 }
 
-/// The number of leading options, values included.
-pub(crate) fn skip_options(args: &[Word], short: &str, long: &[&str]) -> usize {
-    let mut at = 0;
-    while let Some(word) = args.get(at) {
-        let text = word.text.as_str();
-        if text == "--" {
-            return at + 1;
-        }
-        if !text.starts_with('-') || text.len() < 2 {
-            break;
-        }
-        let takes_next = if text.starts_with("--") {
-            long.contains(&text)
-        } else {
-            // In a cluster, the rest after an option with a value is that value.
-            let value = text[1..].find(|c| short.contains(c));
-            value.is_some_and(|value| value + 2 == text.len()) || long.contains(&text)
-        };
-        at += 1 + usize::from(takes_next);
-    }
-    at.min(args.len())
-}
-
-fn is_assignment(word: &Word) -> bool {
-    let Some((name, _)) = word.text.split_once('=') else {
-        return false;
-    };
-    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
 /// The command after a prefix command's own arguments.
-fn prefixed(name: &str, args: &[Word]) -> Option<Inner> {
+fn prefixed(name: &str, args: &[Word]) -> Vec<Inner> {
     if let Some((_, verbs)) = RUNNERS.iter().find(|(runner, _)| *runner == name) {
-        return after_verb(verbs, args);
+        return after_verb(verbs, args).into_iter().collect();
     }
-    let prefix = PREFIXES
-        .iter()
-        .find(|prefix| prefix.names.contains(&name))?;
+    let Some(prefix) = PREFIXES.iter().find(|prefix| prefix.names.contains(&name)) else {
+        return Vec::new();
+    };
     let queries = name == "command"
         && args
             .first()
             .is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"));
     if queries {
-        return None;
+        return Vec::new();
     }
-    let mut at = skip_options(args, prefix.short, prefix.long);
-    if name == "env" && args.get(at).is_some_and(|word| word.text == "-") {
-        at += 1;
-    }
-    if prefix.assignments {
-        at += args[at..]
-            .iter()
-            .take_while(|word| is_assignment(word))
-            .count();
-    }
-    at += prefix.operands;
-    let rest = args.get(at..)?;
-    (!rest.is_empty()).then(|| Inner::Words(rest.to_vec()))
+    let at = skip_options(args, prefix.short, prefix.long);
+    let later = after_unknown_values(args, at, prefix.short, prefix.long);
+    let command = |mut at: usize| {
+        if name == "env" && args.get(at).is_some_and(|word| word.text == "-") {
+            at += 1;
+        }
+        if prefix.assignments {
+            let set = args[at..].iter().take_while(|word| is_assignment(word));
+            at += set.count();
+        }
+        let rest = args.get(at + prefix.operands..)?;
+        (!rest.is_empty()).then(|| Inner::Words(rest.to_vec()))
+    };
+    [Some(at), later]
+        .into_iter()
+        .flatten()
+        .filter_map(command)
+        .collect()
 }
 
 fn after_verb(verbs: &[&str], args: &[Word]) -> Option<Inner> {

@@ -3,9 +3,9 @@
 
 use stockade_shell::{Command, CommandId, RedirectOp, Stdin, Word};
 
-use super::gather::{Matter, is_others, is_telling, stem};
+use super::gather::{Matter, is_named_secret, is_others, is_telling, stem};
 use super::programs::{Group, Membership};
-use super::staging::{is_far_temporary, is_temporary};
+use super::staging::{is_far_temporary, is_record, is_temporary};
 use super::{Judge, operands, value_of};
 use crate::hosts;
 use crate::rule::Rule;
@@ -29,6 +29,8 @@ impl Judge<'_> {
                     | "upload-file"
                     | "upload_file"
                     | "file-upload"
+                    | "update-function-code"
+                    | "scp"
                     | "pipe"
                     | "rcat"
                     | "import"
@@ -47,6 +49,7 @@ impl Judge<'_> {
         }
         for word in args {
             let file = word.text.rsplit('=').next().unwrap_or_default();
+            let file = file.trim_start_matches("fileb://");
             let place = self.place(file);
             let remote = file.contains(':') && !file.starts_with(['/', '~', '.', '$']);
             if hosts::is_url(file) {
@@ -57,7 +60,8 @@ impl Judge<'_> {
             }
             let held = self.flow.file(&self.key(word, file));
             let held = held.is_some_and(|held| held.matter > Matter::Dump);
-            if is_telling(&place) || is_others(&place) || held {
+            let telling = is_telling(&place) || is_named_secret(file);
+            if telling || is_others(&place) || held {
                 let reason = format!("`{name}` uploads {file}");
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
@@ -141,7 +145,10 @@ impl Judge<'_> {
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
         }
-        let found = self.fed(id).filter(|what| !is_report(&what.by) || !mails);
+        // Jobs mail the log that they wrote; who was here is another matter.
+        let own_log = |by: &str| by.starts_with("/var/log/") && !is_record(by);
+        let report = |by: &str| is_report(by) || own_log(by);
+        let found = self.fed(id).filter(|what| !report(&what.by) || !mails);
         let inside = self.gathered_inside(&command.words);
         let reports = mails || name == "logger";
         if let Some(found) = found.or(inside.filter(|what| !is_report(&what.by) || !reports)) {
@@ -180,12 +187,72 @@ impl Judge<'_> {
             Group::Streams.has(name) || Group::Fetchers.has(name)
         };
         if !command.args().iter().any(sends) {
-            return;
+            return self.mounts_and_sends(name, command);
         }
         let inside = self.gathered_inside(command.args());
         if let Some(found) = inside.or_else(|| self.fed(id)) {
             let reason = format!("`{name}` sends what `{}` gathers", found.by);
             self.leaks(&found, command, reason);
+        }
+    }
+
+    /// `docker push host/image`, `npm publish --registry https://host`: to a host of the wrong kind.
+    pub(super) fn publishes(&mut self, name: &str, command: &Command) {
+        let publisher = matches!(
+            name,
+            "cargo"
+                | "crane"
+                | "docker"
+                | "gem"
+                | "helm"
+                | "nerdctl"
+                | "npm"
+                | "oras"
+                | "pnpm"
+                | "podman"
+                | "poetry"
+                | "skopeo"
+                | "twine"
+                | "uv"
+                | "yarn"
+        );
+        let mut words = command.args().iter().map(|word| word.text.as_str());
+        if !publisher || !words.any(|text| matches!(text, "push" | "publish" | "upload" | "copy")) {
+            return;
+        }
+        let odd = command.args().iter().find_map(|word| {
+            let address = word
+                .text
+                .rsplit_once('=')
+                .map_or(&*word.text, |(_, value)| value);
+            let host = hosts::host_of(address).filter(|host| host.contains('.'))?;
+            hosts::suspicion(host).map(|why| (why, address))
+        });
+        if let Some((why, address)) = odd {
+            let reason = format!("`{name}` publishes to {why}: {address}");
+            self.add(Rule::NetworkHost, command.span, reason);
+        }
+    }
+
+    /// `docker run -v $HOME:/h alpine sh -c 'tar c /h | nc …'`
+    fn mounts_and_sends(&mut self, name: &str, command: &Command) {
+        let script = |word: &&Word| {
+            let mut words = word.text.split([' ', '|', ';', '&', '(']);
+            let any = word.text.contains([' ', '|']);
+            any && words.any(|word| Group::Streams.has(word) || Group::Fetchers.has(word))
+        };
+        let Some(script) = command.args().iter().find(script) else {
+            return;
+        };
+        let mounted = command.args().iter().find_map(|word| {
+            let (source, target) = word.text.split_once(':')?;
+            let target = target.split(':').next().unwrap_or(target);
+            let theirs = source.starts_with(['/', '~', '$']) && is_others(&self.place(source));
+            (theirs && target.len() > 1 && script.text.contains(target)).then_some(source)
+        });
+        if let Some(source) = mounted {
+            let reason = format!("`{name}` gives a container {source}, and the container sends it");
+            self.add(Rule::Exfiltration, command.span, reason);
         }
     }
 

@@ -56,6 +56,9 @@ impl Judge<'_> {
                         .any(|word| word.text.len() > 1 && word.text.starts_with(mark))
                 };
                 self.git_pushes_away(command, rest);
+                if has(rest, "n", &["dry-run"]) {
+                    return;
+                }
                 if marked('+') {
                     let reason = "overwrites what was pushed before";
                     self.add(Rule::DestroyHistory, command.span, reason);
@@ -111,7 +114,13 @@ impl Judge<'_> {
             self.add(Rule::Exfiltration, command.span, reason);
         }
         let target = operands(rest).next().map_or("", |word| word.text.as_str());
+        // A push of everything goes to `origin` if nothing else is said.
         let all = has(rest, "", &["all", "mirror"]);
+        let target = if target.is_empty() && all {
+            "origin"
+        } else {
+            target
+        };
         let set = self.script.commands.iter().filter(|other| {
             let named = |text: &str| other.args().iter().any(|word| word.text == text);
             let sets = named("add") || named("set-url");

@@ -24,10 +24,13 @@ mod programs;
 mod ransom;
 mod rearranged;
 mod removal;
+mod requests;
 mod search;
+mod sent;
 mod services;
 mod sessions;
 mod shares;
+mod shows;
 mod slips;
 mod sources;
 mod spawn;
@@ -249,6 +252,7 @@ impl Judge<'_> {
         self.file_command(id, name, command);
         self.edits(name, command);
         self.collects(name, command);
+        self.shows_secret(id, name, command);
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
@@ -266,7 +270,7 @@ impl Judge<'_> {
         self.listed(id, name, command);
         self.service_deletes(name, command);
         self.survey_command(id, name, command);
-        self.rest_delete(name, command);
+        self.requests_deletion(name, command);
         self.deletes_listed(id, name, command);
         self.foreign_code(name, command);
         self.runs_written(name, command);
@@ -411,13 +415,17 @@ impl Judge<'_> {
     }
 }
 
-/// Whether a command only shows its help or version.
+/// Whether a command only shows its help or version. What others run is judged on its own.
 fn asks_for_help(command: &Command) -> bool {
     let args = command.args();
-    args.len() <= 2
-        && args
-            .last()
-            .is_some_and(|word| matches!(word.text.as_str(), "--help" | "--version" | "-help"))
+    let Some(last) = args.last() else {
+        return false;
+    };
+    match last.text.as_str() {
+        "--help" => !command.name().is_some_and(stockade_shell::is_shell),
+        "--version" | "-help" => args.len() <= 2,
+        _ => false,
+    }
 }
 
 /// Where a word's text stands unchanged in the source.

@@ -57,6 +57,7 @@ impl Judge<'_> {
             _ if member.in_group(Group::Streams) => self.sends_file(id, name, command),
             _ => self.any_door(id, name, command),
         }
+        self.publishes(name, command);
         let module = |pair: &[stockade_shell::Word]| {
             pair[0].text == "-m"
                 && matches!(

@@ -2,29 +2,14 @@
 
 use stockade_shell::{Command, CommandId, Word};
 
-use super::gather::{Gathered, Matter, is_dump, is_others, is_secret_name, is_telling};
+use super::gather::{
+    Gathered, Matter, is_dump, is_named_secret, is_others, is_secret_name, is_telling,
+};
+use super::sent::{Sent, configured, sent_data};
 use super::{Judge, has, operands, value_of};
 use crate::files::Writing;
 use crate::hosts;
 use crate::rule::Rule;
-
-/// Options whose value is a file to send.
-const FILE_OPTIONS: &[&str] = &["-T", "--upload-file", "--post-file", "--body-file", "-post"];
-/// Options whose value is data, or `@` and a file.
-const DATA_OPTIONS: &[&str] = &[
-    "-d",
-    "--data",
-    "--data-binary",
-    "--data-raw",
-    "--data-urlencode",
-    "--data-ascii",
-    "--json",
-    "-F",
-    "--form",
-    "--form-string",
-    "--post-data",
-    "--body-data",
-];
 
 impl Judge<'_> {
     /// Local data given to a network command on its input.
@@ -124,7 +109,8 @@ impl Judge<'_> {
 
     /// Files and what commands tell of this machine, in an upload.
     fn uploads(&mut self, id: CommandId, name: &str, command: &Command, local: bool) -> bool {
-        let mut sent = sent_data(command.args());
+        let mut sent = sent_data(name, command.args());
+        sent.extend(configured(command));
         if matches!(name, "http" | "https" | "httpie" | "xh" | "xhs") {
             // `name@file`, `name=@file`, `@file`
             let items = command.args().iter().filter_map(|word| {
@@ -138,7 +124,7 @@ impl Judge<'_> {
         }
         for (word, file) in sent.iter().filter_map(|data| data.file.as_ref()) {
             let place = self.place(file);
-            let outside = file.starts_with(['/', '~', '$']) || is_dump(file);
+            let outside = file.starts_with(['/', '~']) || is_dump(file);
             let held = self.flow.file(&self.key(word, file)).cloned();
             let reason = format!("`{name}` uploads {file}");
             if is_telling(&place) || !local && outside {
@@ -147,6 +133,13 @@ impl Judge<'_> {
             }
             if let Some(held) = held.filter(|_| !local) {
                 self.leaks(&held, command, reason);
+                return true;
+            }
+            if file.starts_with('$') && !local {
+                // Whatever it is: a long script knows.
+                let brief = self.is_brief();
+                self.findings
+                    .weigh(brief, Rule::Exfiltration, command.span, reason);
                 return true;
             }
         }
@@ -251,9 +244,10 @@ impl Judge<'_> {
             let others = is_others(&place) && outside && !backs_up;
             let held = self.flow.file(&self.key(word, &word.text));
             let held = held.is_some_and(|held| held.matter > Matter::Dump);
-            if is_telling(&place) || others || held {
+            let telling = is_telling(&place) || is_named_secret(&word.text);
+            if telling || others || held {
                 let reason = format!("`{name}` sends {}", word.text);
-                let certain = is_telling(&place) || self.is_brief();
+                let certain = telling || self.is_brief();
                 self.findings
                     .weigh(certain, Rule::Exfiltration, command.span, reason);
                 return;
@@ -407,54 +401,4 @@ fn tells_who(args: &[Word]) -> bool {
 /// `host:path`, `remote:`, a URL.
 fn is_remote(text: &str) -> bool {
     text.contains(':') && !text.starts_with(['/', '~', '.', '$'])
-}
-
-/// Something in an upload.
-struct Sent<'w> {
-    file: Option<(&'w Word, String)>,
-}
-
-/// The data and files that a command's options send.
-fn sent_data(args: &[Word]) -> Vec<Sent<'_>> {
-    let mut out = Vec::new();
-    for (at, word) in args.iter().enumerate() {
-        let text = word.text.as_str();
-        let next = args.get(at + 1);
-        let long = text.split_once('=').filter(|_| text.starts_with("--"));
-        // `-d@file`, `-T/path`
-        let short = (text.len() > 2 && !text.starts_with("--")).then(|| text.split_at_checked(2));
-        let short = short
-            .flatten()
-            .filter(|(flag, _)| FILE_OPTIONS.contains(flag) || DATA_OPTIONS.contains(flag));
-        let (flag, value, holder) = match long.or(short) {
-            Some((flag, value)) => (flag, value, word),
-            None => match next {
-                Some(next) => (text, next.text.as_str(), next),
-                None => (text, "", word),
-            },
-        };
-        // `-sF value`: the last of a cluster.
-        let cluster = flag.len() > 2
-            && flag.bytes().skip(1).all(|b| b.is_ascii_alphabetic())
-            && flag.starts_with('-');
-        let last = match flag.bytes().last().filter(|_| cluster) {
-            Some(b'F') => "-F",
-            Some(b'T') => "-T",
-            Some(b'd') => "-d",
-            _ => flag,
-        };
-        let flag = last;
-        if FILE_OPTIONS.contains(&flag) {
-            let file = Some((holder, value.to_owned()));
-            out.push(Sent { file });
-        } else if DATA_OPTIONS.contains(&flag) {
-            // `@file`, `name=@file`, `name=<file`, `name@file`; also more than one of a form.
-            let file = value.split_once('@').map(|(_, file)| file);
-            let file = file.or_else(|| value.split_once("=<").map(|(_, file)| file));
-            let file = file.map(|file| file.split(';').next().unwrap_or(file).to_owned());
-            let file = file.map(|file| (holder, file));
-            out.push(Sent { file });
-        }
-    }
-    out
 }
