@@ -88,8 +88,12 @@ pub(crate) fn unwrap(name: &str, args: &[Word]) -> Option<Inner> {
         return (!given.is_empty()).then(|| Inner::Words(given.to_vec()));
     }
     let (_, values) = PLAIN.iter().find(|(one, _)| *one == name)?;
-    let given = args.get(skip_options(args, values, &[])..)?;
-    (!given.is_empty()).then(|| Inner::Words(given.to_vec()))
+    match args.get(skip_options(args, values, &[])..)? {
+        [] => None,
+        // A command line in one word.
+        [line] if line.text.contains(' ') => Some(Inner::Shell(line.clone())),
+        given => Some(Inner::Words(given.to_vec())),
+    }
 }
 
 fn told(name: &str, options: &[&str], args: &[Word]) -> Option<Inner> {

@@ -248,8 +248,8 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
         "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "lxc" | "incus" => {
             out.extend(crate::containers::exec(args));
         }
-        "ansible" | "aws" | "az" | "salt" | "vagrant" | "gcloud" | "adb" | "pssh" | "heroku"
-        | "fly" | "flyctl" => {
+        "ansible" | "aws" | "az" | "salt" | "vagrant" | "gcloud" | "adb" | "pssh"
+        | "parallel-ssh" | "heroku" | "fly" | "flyctl" => {
             out.extend(crate::containers::elsewhere(name, args));
         }
         "tmux" | "screen" => out.extend(multiplexer(args)),

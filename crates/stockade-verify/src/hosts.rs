@@ -75,6 +75,11 @@ fn says_so(host: &str) -> bool {
     host.contains('.') && labels.any(|label| NAMES.contains(&label))
 }
 
+/// Whether the host of a URL is named for what an attacker does.
+pub(crate) fn is_named_for_attack(url: &str) -> bool {
+    host_of(url).is_some_and(|host| says_so(&host.to_ascii_lowercase()))
+}
+
 /// `c2VjcmV0.example.com` with its padding: names have no `=`, base64 does.
 fn carries_data(host: &str) -> bool {
     let label = host.split('.').next().unwrap_or_default();

@@ -123,6 +123,12 @@ impl Judge<'_> {
         );
         let mut around = self.script.ancestors(id);
         let listed = around.any(|by| matches!(by.name(), Some("xargs" | "parallel")));
+        let stops =
+            |word: &Word| matches!(word.text.as_str(), "stop" | "disable" | "mask" | "kill");
+        if listed && matches!(name, "systemctl" | "service") && command.args().iter().any(stops) {
+            let reason = format!("`{name}` stops whatever is listed to it");
+            return self.add(Rule::SystemStop, command.span, reason);
+        }
         if client && listed && command.args().iter().any(deletes) {
             let reason = format!("`{name}` deletes whatever is listed to it");
             self.add(Rule::DestroyData, command.span, reason);

@@ -38,6 +38,7 @@ mod sql;
 mod staging;
 mod survey;
 mod system;
+mod unpacked;
 mod upload;
 
 use std::collections::HashSet;
@@ -101,6 +102,8 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         inside: None,
         downloaded: HashSet::new(),
         made_executable: HashSet::new(),
+        unpacked: false,
+        unpacked_locked: false,
         encrypted: HashSet::new(),
         flow: Flow::default(),
         shares: Vec::new(),
@@ -184,6 +187,9 @@ pub(crate) struct Judge<'a> {
     /// Files that were downloaded.
     downloaded: HashSet<String>,
     made_executable: HashSet<String>,
+    /// An archive that was downloaded has been unpacked, and with a password.
+    unpacked: bool,
+    unpacked_locked: bool,
     /// Files of which an encrypted copy was made.
     encrypted: HashSet<String>,
     /// What files and variables hold of what was gathered.
@@ -244,6 +250,10 @@ impl Judge<'_> {
             return;
         }
         self.run_download(id, name, command);
+        self.unpacks_download(id, name, command);
+        self.runs_unpacked(command);
+        self.runs_named(name, command);
+        self.sent_to_odd_host(name, command);
         match name {
             "cd" | "pushd" | "chdir" => self.change_directory(command),
             "git" => self.git(command),
