@@ -168,6 +168,14 @@ pub(crate) fn is_public_address(host: &str) -> bool {
     }
 }
 
+/// A literal address of another machine, near or far.
+pub(crate) fn is_bare_address(host: &str) -> bool {
+    let Ok(std::net::IpAddr::V4(v4)) = host.parse::<std::net::IpAddr>() else {
+        return is_public_address(host);
+    };
+    !(v4.is_loopback() || v4.is_unspecified() || v4.is_link_local() || v4.is_broadcast())
+}
+
 struct Entry {
     name: &'static str,
     path: Option<&'static str>,

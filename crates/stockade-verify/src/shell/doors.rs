@@ -86,6 +86,7 @@ impl Judge<'_> {
             let host = hosts::host_of(text.trim_start_matches('/'));
             host.is_some_and(hosts::is_public_address)
         });
+        let bare = bare || self.is_addressed(command);
         let to_temporary = self.is_brief() && command.args().iter().any(is_far_temporary);
         // `tftp host -c put file`: the command is several words.
         let put = given.clone().skip_while(|text| *text != "put");
@@ -135,6 +136,14 @@ impl Judge<'_> {
             .filter(|redirect| redirect.op == RedirectOp::Read)
             .map(|redirect| &redirect.target);
         let words: Vec<&Word> = operands(command.args()).chain(input).collect();
+        let number = |word: &&&Word| {
+            let host = word.text.split_once('@').map(|(_, host)| host);
+            host.is_some_and(hosts::is_bare_address)
+        };
+        if mails && let Some(word) = words.iter().find(number).filter(|_| self.is_brief()) {
+            let reason = format!("`{name}` writes to a bare address, {}", word.text);
+            return self.add(Rule::Exfiltration, command.span, reason);
+        }
         for word in words {
             let place = self.place(&word.text);
             let others = !mails && is_others(&place) && word.text.starts_with(['/', '~', '$']);

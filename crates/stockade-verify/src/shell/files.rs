@@ -85,6 +85,7 @@ impl Judge<'_> {
             }
             if redirect.op.writes() && redirect.fd.is_none_or(|fd| fd == 1) {
                 self.stages(command, text);
+                self.shows_to_all(id, text, redirect.span);
             }
             match redirect.op {
                 RedirectOp::Read => {

@@ -164,7 +164,7 @@ impl Judge<'_> {
         for word in command.args() {
             let file = word.text.rsplit(['=', '@']).next().unwrap_or(&word.text);
             let place = self.place(file);
-            if is_telling(&place) || place.is_home() {
+            if is_telling(&place) || place.is_home() || place.is(Kind::Disk) {
                 return Some(Matter::Theirs);
             }
             let found = self.flow.file(&self.key(word, file));

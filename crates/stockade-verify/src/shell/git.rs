@@ -137,7 +137,12 @@ impl Judge<'_> {
         if away && !target.is_empty() {
             let shown = url.unwrap_or(target);
             let reason = format!("`git` pushes the repository to {shown}");
-            let certain = !is_forge(shown) || all;
+            // A machine nearby, by its number: how people deploy at home and at work.
+            let host = hosts::host_of(shown);
+            let near = host.is_some_and(|host| {
+                hosts::is_bare_address(host) && !hosts::is_public_address(host)
+            });
+            let certain = !is_forge(shown) && !near || all;
             self.findings
                 .weigh(certain, Rule::Exfiltration, command.span, reason);
         }

@@ -1,6 +1,8 @@
 //! Shell scripts: judged command by command, after `stockade-shell` has read them.
 
+mod bare;
 mod blind;
+mod calls;
 mod disguise;
 mod disks;
 mod doors;

@@ -65,6 +65,8 @@ impl Judge<'_> {
                     "http.server" | "SimpleHTTPServer" | "pyftpdlib" | "smtpd" | "uploadserver"
                 )
         };
+        let takes =
+            |pair: &[stockade_shell::Word]| pair[0].text == "-m" && pair[1].text == "uploadserver";
         let first = args.first().map_or("", |word| word.text.as_str());
         let serves = args.windows(2).any(module)
             || name == "httpd" && has(args, "fhp", &[])
@@ -90,6 +92,8 @@ impl Judge<'_> {
             let wide = place.is_some_and(|place| {
                 place.is(Kind::System) || place.is_home() || is_temporary(&place.path)
             });
+            // What anyone may send files to, as nobody's own server does.
+            let wide = wide || args.windows(2).any(takes);
             let reason = "serves files to the network";
             self.findings
                 .weigh(wide, Rule::NetworkListen, command.span, reason);
@@ -222,8 +226,10 @@ impl Judge<'_> {
                 "open" | "create" | "file"
             ) {
                 let path = path.split(',').next().unwrap_or(path);
-                if connects && let Some(held) = self.held(word, path) {
-                    let reason = format!("`socat` sends {}", held.by);
+                let held = self.held(word, path).map(|held| held.by);
+                let addressed = self.is_addressed(command).then(|| path.to_owned());
+                if connects && let Some(what) = held.or(addressed) {
+                    let reason = format!("`socat` sends {what}");
                     self.add(Rule::Exfiltration, command.span, reason);
                 }
                 self.read_at(path, command.span);
@@ -286,6 +292,12 @@ impl Judge<'_> {
             let reason = format!("`{name}` sends out what `{}` gathers", found.by);
             return self.add(Rule::Exfiltration, command.span, reason);
         }
+        if self.is_addressed(command)
+            && let Some(file) = self.reads_inside(&command.words)
+        {
+            let reason = format!("`{name}` sends {file} to a bare address");
+            return self.add(Rule::Exfiltration, command.span, reason);
+        }
         for word in operands(command.args()).filter(|word| word.text.contains('.')) {
             let collector = hosts::suspicion(&word.text).is_some();
             let carries = word.holes.iter().any(|hole| match &hole.kind {
@@ -297,7 +309,7 @@ impl Judge<'_> {
                 let reason = format!("`{name}` sends data out in a name it looks up");
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
-            if collector && name != "ping" {
+            if collector && (name != "ping" || hosts::is_named_for_attack(&word.text)) {
                 let reason = format!("`{name}` talks to {}", word.text);
                 return self.add(Rule::NetworkHost, command.span, reason);
             }

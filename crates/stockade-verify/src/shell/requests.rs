@@ -7,7 +7,7 @@ use crate::hosts;
 use crate::rule::Rule;
 
 /// Short options of `curl` that take a value; what follows them in a cluster is that value.
-const TAKES_VALUE: &str = "AbcCdDeEFhHKmoPQrtTuUwxXyYz";
+pub(super) const TAKES_VALUE: &str = "AbcCdDeEFhHKmoPQrtTuUwxXyYz";
 
 /// Orders to delete in the body or address of a request.
 const ORDERS: &[&str] = &[

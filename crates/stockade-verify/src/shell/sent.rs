@@ -3,6 +3,7 @@
 use stockade_shell::{Command, Stdin, Word};
 
 use super::has;
+use super::requests::TAKES_VALUE;
 
 /// Options whose value is a file to send.
 const FILE_OPTIONS: &[&str] = &["-T", "--upload-file", "--post-file", "--body-file", "-post"];
@@ -26,6 +27,8 @@ const DATA_OPTIONS: &[&str] = &[
 pub(super) struct Sent<'w> {
     /// The word that names a file, and the file.
     pub(super) file: Option<(&'w Word, String)>,
+    /// It is the body of the request, not a part or an upload.
+    pub(super) body: bool,
 }
 
 /// The data and files that a command's options send.
@@ -50,7 +53,9 @@ pub(super) fn sent_data<'w>(name: &str, args: &'w [Word]) -> Vec<Sent<'w>> {
         // `-sF value`: the last of a cluster.
         let cluster = flag.len() > 2
             && flag.bytes().skip(1).all(|b| b.is_ascii_alphabetic())
-            && flag.starts_with('-');
+            && flag.starts_with('-')
+            // `-XPOST` is one option with its value.
+            && !flag[1..flag.len() - 1].contains(|c| TAKES_VALUE.contains(c));
         let last = match flag.bytes().last().filter(|_| cluster) {
             Some(b'F') => "-F",
             Some(b'T') => "-T",
@@ -62,14 +67,15 @@ pub(super) fn sent_data<'w>(name: &str, args: &'w [Word]) -> Vec<Sent<'w>> {
         let waits = flag == "-T" && name.starts_with("wget");
         if FILE_OPTIONS.contains(&flag) && !waits {
             let file = Some((holder, value.to_owned()));
-            out.push(Sent { file });
+            out.push(Sent { file, body: false });
         } else if DATA_OPTIONS.contains(&flag) {
             // `@file`, `name=@file`, `name=<file`, `name@file`; also more than one of a form.
             let file = value.split_once('@').map(|(_, file)| file);
             let file = file.or_else(|| value.split_once("=<").map(|(_, file)| file));
             let file = file.map(|file| file.split(';').next().unwrap_or(file).to_owned());
             let file = file.map(|file| (holder, file));
-            out.push(Sent { file });
+            let body = !matches!(flag, "-F" | "--form");
+            out.push(Sent { file, body });
         }
     }
     out
@@ -100,6 +106,7 @@ pub(super) fn configured(command: &Command) -> Vec<Sent<'_>> {
     let files = text.text.lines().take(64).filter_map(file);
     let sent = files.map(|file| Sent {
         file: Some((text, file)),
+        body: true,
     });
     sent.collect()
 }

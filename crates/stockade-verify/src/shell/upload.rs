@@ -18,6 +18,8 @@ impl Judge<'_> {
             let host = hosts::host_of(&word.text).unwrap_or(&word.text);
             hosts::is_public_address(host)
         });
+        let raw = super::programs::Group::Streams.has(name) || name == "openssl";
+        let strange = strange || raw && self.is_addressed(command);
         // Machines nearby have short names, or private addresses.
         let far = |word: &Word| {
             let host = hosts::host_of(&word.text).unwrap_or_default();
@@ -93,6 +95,7 @@ impl Judge<'_> {
         if let Some(word) = args.iter().find(|word| word.text.starts_with("file://")) {
             self.read_at(&word.text, command.span);
         }
+        self.fetches_into_memory(name, command);
         let output = match name {
             "curl" => value_of(args, 'o', &["output"]),
             _ => value_of(args, 'O', &["output-document"])
@@ -107,6 +110,19 @@ impl Judge<'_> {
         }
     }
 
+    /// `wget -O /dev/shm/x`: where nothing is left of it when the machine stops.
+    fn fetches_into_memory(&mut self, name: &str, command: &Command) {
+        let mut words = command.args().iter().map(|word| word.text.as_str());
+        let target = words.find(|text| {
+            let there = text.contains("/dev/shm/") || text.ends_with("/dev/shm");
+            there && !hosts::is_url(text)
+        });
+        if let Some(target) = target.filter(|_| self.is_brief()) {
+            let reason = format!("`{name}` fetches into memory, {target}");
+            self.add(Rule::DownloadRun, command.span, reason);
+        }
+    }
+
     /// Files and what commands tell of this machine, in an upload.
     fn uploads(&mut self, id: CommandId, name: &str, command: &Command, local: bool) -> bool {
         let mut sent = sent_data(name, command.args());
@@ -118,6 +134,7 @@ impl Judge<'_> {
                 let item = !hosts::is_url(&word.text) && !word.text.starts_with('-');
                 item.then(|| Sent {
                     file: Some((word, file.to_owned())),
+                    body: false,
                 })
             });
             sent.extend(items);
@@ -145,6 +162,9 @@ impl Judge<'_> {
         }
         if local {
             return false;
+        }
+        if self.uploads_to_address(name, command, &sent) {
+            return true;
         }
         if let Some(found) = self.gathered_inside(&command.words) {
             let reason = format!("`{name}` sends what `{}` gathers", found.by);
