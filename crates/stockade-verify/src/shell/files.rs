@@ -68,7 +68,7 @@ impl Judge<'_> {
         for redirect in &command.redirects {
             let text = redirect.target.text.as_str();
             if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") {
-                self.network_device(id, redirect.op, redirect.span);
+                self.network_device(id, text, redirect.op, redirect.span);
                 continue;
             }
             let prints = matches!(command.name(), Some("echo" | "printf" | "cat"));

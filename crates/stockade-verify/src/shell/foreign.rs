@@ -15,6 +15,9 @@ use crate::paths::Place;
 use crate::result::Span;
 use crate::rule::Rule;
 
+/// Words of one text that are looked at.
+const MOST_WORDS: usize = 512;
+
 /// Judges a text in a foreign language. Findings have the span of the whole text.
 pub(crate) fn judge(
     language: Option<Language>,
@@ -34,6 +37,7 @@ pub(crate) fn judge(
         findings,
     };
     judge.calls_together(&lower);
+    judge.sends_secret(text);
     if judge.calls.runs {
         for command in listed_words(text) {
             analysis.command_text(&command, judge.span, judge.findings);
@@ -188,6 +192,25 @@ impl Judge<'_> {
         if calls.decodes && (calls.evaluates || calls.runs) {
             self.findings
                 .add(Rule::CodeHidden, self.span, "runs decoded text");
+        }
+    }
+
+    /// A secret's name and another machine's in one piece of code, whatever it calls.
+    fn sends_secret(&mut self, text: &str) {
+        let url =
+            |part: &str| hosts::is_url(part) && !hosts::host_of(part).is_some_and(hosts::is_local);
+        let mut words = text.split([' ', '"', '\'', '(', ')', '[', ']', '{', '}', '`', ',', ';']);
+        if !words.clone().take(MOST_WORDS).any(url) {
+            return;
+        }
+        let telling = |part: &&str| {
+            let path = part.starts_with(['.', '/', '~']) || part.contains("/.");
+            path && part.len() > 2 && super::gather::is_telling(&Place::new(part))
+        };
+        let secret = words.by_ref().take(MOST_WORDS).find(telling);
+        if let Some(secret) = secret {
+            let reason = format!("sends {secret} to another machine");
+            self.findings.add(Rule::Exfiltration, self.span, reason);
         }
     }
 

@@ -101,7 +101,13 @@ impl Judge<'_> {
     }
 
     /// A redirection to `/dev/tcp/…`.
-    pub(super) fn network_device(&mut self, id: CommandId, op: RedirectOp, span: Span) {
+    pub(super) fn network_device(
+        &mut self,
+        id: CommandId,
+        target: &str,
+        op: RedirectOp,
+        span: Span,
+    ) {
         let script = self.script;
         let command = &script.commands[id];
         let name = command.name().unwrap_or_default();
@@ -137,6 +143,11 @@ impl Judge<'_> {
             let reason = "sends data through the shell's network device";
             return self.add(Rule::Exfiltration, command.span, reason);
         }
+        let mut parts = target.split('/').skip(3);
+        if parts.next().and_then(hosts::suspicion).is_some() {
+            let reason = format!("talks to a host of the wrong kind, {target}");
+            return self.add(Rule::NetworkHost, command.span, reason);
+        }
         self.warn(
             Rule::NetworkAccess,
             span,
@@ -161,6 +172,14 @@ impl Judge<'_> {
             self.socat_files(command);
         }
         self.sends_file(id, name, command);
+        let parts = args
+            .iter()
+            .flat_map(|word| word.text.split([':', ',', '/']));
+        let mut named = parts.filter(|part| !part.contains('='));
+        if let Some(host) = named.find(|part| hosts::suspicion(part).is_some()) {
+            let reason = format!("`{name}` talks to {host}, a host of the wrong kind");
+            return self.add(Rule::NetworkHost, command.span, reason);
+        }
         let pipeline = &self.script.pipelines[command.pipeline];
         let netcat = |other: &&Command| matches!(other.name(), Some("nc" | "ncat" | "netcat"));
         let all = self.script.commands[pipeline.commands.clone()].iter();

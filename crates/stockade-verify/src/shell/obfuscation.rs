@@ -154,7 +154,13 @@ impl Judge<'_> {
                 && word.literal().is_some()
                 && !is_variable(written);
             let hex = written.contains("\\x2f\\x65\\x74\\x63") || written.contains("2f657463");
-            if broken || hex {
+            // `cat $(echo L2V0Yw== | base64 -d)`: written in the script, and still not to be read.
+            let hows = ["base64 -d", "base64 --decode", "base64 -D", "xxd -r"];
+            let decoded = word.literal().is_some()
+                && written.starts_with(['$', '`', '"'])
+                && hows.iter().any(|how| written.contains(how))
+                && self.is_brief();
+            if broken || hex || decoded {
                 return self.add(
                     Rule::ObfuscatedCommand,
                     command.span,

@@ -15,11 +15,14 @@ const NAMED: &[&str] = &[
     "exploit",
     "keylogger",
     "malware",
+    "miner",
+    "minerd",
     "payload",
     "ransomware",
     "revshell",
     "rootkit",
     "stealer",
+    "xmrig",
 ];
 
 impl Judge<'_> {

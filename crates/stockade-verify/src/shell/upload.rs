@@ -172,9 +172,10 @@ impl Judge<'_> {
             return true;
         }
         let posts = !sent.is_empty() || has(command.args(), "T", &["post_data"]);
-        if (posts || self.takes_from_input(id, command))
-            && let Some(found) = self.fed(id)
-        {
+        let posts = posts || self.takes_from_input(id, command);
+        // `cat secret | curl host`: meant to, even if nothing arrives.
+        let meant = |found: &Gathered| found.matter == Matter::Theirs && self.is_brief();
+        if let Some(found) = self.fed(id).filter(|found| posts || meant(found)) {
             let reason = format!("`{name}` sends what `{}` gathers", found.by);
             self.leaks(&found, command, reason);
             return true;
