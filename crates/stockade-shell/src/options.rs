@@ -20,9 +20,21 @@ pub(crate) fn skip_options(args: &[Word], short: &str, long: &[&str]) -> usize {
             let value = text[1..].find(|c| short.contains(c));
             value.is_some_and(|value| value + 2 == text.len()) || long.contains(&text)
         };
-        at += 1 + usize::from(takes_next);
+        at += 1;
+        if takes_next {
+            at += written_once(args, at);
+        }
     }
     at.min(args.len())
+}
+
+/// How many words from one on were written as one: `"$p"` in a loop stands for all its values.
+fn written_once(args: &[Word], at: usize) -> usize {
+    let Some(first) = args.get(at) else {
+        return 1;
+    };
+    let same = |word: &&Word| word.span == first.span && first.span.start < first.span.end;
+    args[at..].iter().take_while(same).count().max(1)
 }
 
 /// `NAME=value`.

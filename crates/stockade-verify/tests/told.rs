@@ -335,3 +335,46 @@ fn what_services_keep_is_emptied_stopped_or_deleted() {
         ],
     );
 }
+
+#[test]
+fn loops_lines_and_containers_are_followed() {
+    all_unsafe(&[
+        (
+            "for p in a b; do sshpass -p \"$p\" ssh root@h 'rm -rf /'; done",
+            "destroy-files",
+        ),
+        (
+            "for p in a b; do sshpass -p \"$p\" ssh root@h true; done",
+            "system-survey",
+        ),
+        ("read -r a b c <<< 'rm -rf /'; $a $b $c", "destroy-files"),
+        (
+            "IFS=: read -r a b <<< 'x:/etc'; rm -rf \"$b\"",
+            "destroy-files",
+        ),
+        (
+            "docker run --rm -v ~:/h busybox sh -c 'rm -rf /h/*'",
+            "destroy-files",
+        ),
+        (
+            "podman run -v /home:/data alpine rm -rf /data",
+            "destroy-files",
+        ),
+        ("tar cf /dev/sda src", "destroy-disk"),
+        (
+            "#!/bin/sh\nfor u in $(ls /home); do find \"/home/$u\" -name '*.doc*' -exec rm -f {} \\;; done",
+            "destroy-files",
+        ),
+        ("rm -rf /var/backups/*", "destroy-files"),
+    ]);
+    all_safe(
+        "bash",
+        &[
+            "read -r a b <<< 'one two'; echo $b $a",
+            "for p in a b; do sshpass -p secret ssh user@$p uptime; done",
+            "docker run --rm -v ~/.cache/pip:/cache python pip install --cache-dir /cache x",
+            "docker run --rm -v \"$PWD\":/w alpine rm -rf /w/build",
+            "tar cf backup.tar src",
+        ],
+    );
+}

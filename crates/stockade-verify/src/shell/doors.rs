@@ -196,7 +196,7 @@ impl Judge<'_> {
             Group::Streams.has(name) || Group::Fetchers.has(name)
         };
         if !command.args().iter().any(sends) {
-            return self.mounts_and_sends(name, command);
+            return;
         }
         let inside = self.gathered_inside(command.args());
         if let Some(found) = inside.or_else(|| self.fed(id)) {
@@ -240,28 +240,6 @@ impl Judge<'_> {
         if let Some((why, address)) = odd {
             let reason = format!("`{name}` publishes to {why}: {address}");
             self.add(Rule::NetworkHost, command.span, reason);
-        }
-    }
-
-    /// `docker run -v $HOME:/h alpine sh -c 'tar c /h | nc …'`
-    fn mounts_and_sends(&mut self, name: &str, command: &Command) {
-        let script = |word: &&Word| {
-            let mut words = word.text.split([' ', '|', ';', '&', '(']);
-            let any = word.text.contains([' ', '|']);
-            any && words.any(|word| Group::Streams.has(word) || Group::Fetchers.has(word))
-        };
-        let Some(script) = command.args().iter().find(script) else {
-            return;
-        };
-        let mounted = command.args().iter().find_map(|word| {
-            let (source, target) = word.text.split_once(':')?;
-            let target = target.split(':').next().unwrap_or(target);
-            let theirs = source.starts_with(['/', '~', '$']) && is_others(&self.place(source));
-            (theirs && target.len() > 1 && script.text.contains(target)).then_some(source)
-        });
-        if let Some(source) = mounted {
-            let reason = format!("`{name}` gives a container {source}, and the container sends it");
-            self.add(Rule::Exfiltration, command.span, reason);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use stockade_shell::{Command, CommandId, RedirectOp, Word};
 
+use super::flow::archive_of;
 use super::gather::is_named_secret;
 use super::staging::{is_record, is_temporary};
 use super::{Judge, has, operands, value_of};
@@ -174,7 +175,8 @@ impl Judge<'_> {
                 }
             }
             "tar" | "bsdtar" | "unzip" | "cpio" => {
-                let archive = value_of(args, 'f', &["file"]).filter(|_| name != "unzip");
+                let archive = archive_of(name, args).map(|word| word.text.as_str());
+                let archive = archive.filter(|_| name.ends_with("tar"));
                 let makes = args
                     .first()
                     .is_some_and(|word| word.text.contains(['c', 'r', 'u']));

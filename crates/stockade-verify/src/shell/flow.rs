@@ -251,7 +251,7 @@ impl Judge<'_> {
 }
 
 /// The word that names the archive a packing command writes.
-fn archive_of<'w>(name: &str, args: &'w [Word]) -> Option<&'w Word> {
+pub(super) fn archive_of<'w>(name: &str, args: &'w [Word]) -> Option<&'w Word> {
     match name {
         // `tar czf archive …`: the first word may do without a dash.
         "tar" | "bsdtar" => match args {

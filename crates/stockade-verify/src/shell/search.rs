@@ -275,7 +275,8 @@ impl Judge<'_> {
                     let text = word.text.as_str();
                     ["-name", "-iname", "-path", "-regex", "-empty", "-xtype"].contains(&text)
                 };
-                let kept = is_kept(pattern) && self.is_brief();
+                let homes = place.root == Root::Home || place.path.starts_with("/home");
+                let kept = is_kept(pattern) && (homes || self.is_brief());
                 if command.args().iter().any(named) && !kept {
                     self.warn(Rule::FileDelete, command.span, reason);
                 } else {
@@ -393,7 +394,9 @@ fn is_kept(pattern: &str) -> bool {
         "cfg", "conf", "db", "doc", "docx", "env", "jpeg", "jpg", "key", "mp4", "odt", "pdf",
         "pem", "png", "ppt", "pptx", "sql", "sqlite", "sqlite3", "xls", "xlsx",
     ];
-    let ending = pattern.strip_prefix("*.");
+    let ending = pattern
+        .strip_prefix("*.")
+        .map(|ending| ending.trim_end_matches('*'));
     ending.is_some_and(|ending| KEPT.contains(&ending.to_ascii_lowercase().as_str()))
 }
 

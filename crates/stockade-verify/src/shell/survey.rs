@@ -211,6 +211,14 @@ impl Judge<'_> {
         }
         let args = command.args();
         let reads = |other: &Command| matches!(other.name(), Some("cat" | "head" | "crunch"));
+        // Words of a loop: known, and several in the place of one.
+        let given = args.iter().position(|word| word.text == "-p");
+        let given = given.and_then(|at| args.get(at + 1..at + 3));
+        let several = |pair: &[Word]| pair[0].span == pair[1].span && pair[0].text != pair[1].text;
+        if name == "sshpass" && given.is_some_and(several) {
+            let reason = "tries one password after the other";
+            return self.add(Rule::SystemSurvey, command.span, reason);
+        }
         let listed = |word: &Word| {
             let mut inner = word.substitutions().flatten();
             let several = self.source.contains("for ");
