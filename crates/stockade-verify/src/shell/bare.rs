@@ -85,6 +85,26 @@ impl Judge<'_> {
     }
 }
 
+impl Judge<'_> {
+    /// `env > >(nc host 99)`: a file that is a program which sends.
+    pub(super) fn writes_to_sender(&mut self, id: CommandId, target: &Word, span: Span) {
+        let mut inner = target.substitutions().flatten();
+        let sends = |name| Group::Streams.has(name) || Group::Fetchers.has(name);
+        let sender = inner.find_map(|other| {
+            let name = self.script.commands.get(other)?.name()?;
+            sends(name).then(|| name.to_owned())
+        });
+        let Some(sender) = sender else {
+            return;
+        };
+        let own = self.gathers(&self.script.commands[id]).is_some();
+        if own || self.fed(id).is_some() {
+            let reason = format!("writes what it gathers to `{sender}`, which sends it");
+            self.add(Rule::Exfiltration, span, reason);
+        }
+    }
+}
+
 /// An address of another machine within a word: `10.0.0.5:80`, `TCP:10.0.0.5:80`, `u@10.0.0.5`.
 fn has_address(word: &Word) -> bool {
     let mut parts = word.text.split([':', '/', '\\', '@', ',']);

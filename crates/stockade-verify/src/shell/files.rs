@@ -87,6 +87,7 @@ impl Judge<'_> {
             if redirect.op.writes() && redirect.fd.is_none_or(|fd| fd == 1) {
                 self.stages(command, text);
                 self.shows_to_all(id, text, redirect.span);
+                self.writes_to_sender(id, &redirect.target, redirect.span);
             }
             match redirect.op {
                 RedirectOp::Read => {

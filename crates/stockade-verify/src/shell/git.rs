@@ -2,7 +2,7 @@
 
 use stockade_shell::{Command, Word};
 
-use super::gather::is_telling;
+use super::gather::{Matter, is_telling};
 use super::{Judge, has, operands};
 use crate::hosts;
 use crate::rule::Rule;
@@ -50,6 +50,13 @@ impl Judge<'_> {
             }
         }
         match verb.text.as_str() {
+            "commit" | "tag" | "notes" => {
+                let found = self.gathered_inside(rest);
+                if let Some(found) = found.filter(|found| found.matter == Matter::Theirs) {
+                    let reason = format!("`git` keeps what `{}` gathers for all to read", found.by);
+                    self.leaks(&found, command, reason);
+                }
+            }
             "push" => {
                 let marked = |mark: char| {
                     rest.iter()
