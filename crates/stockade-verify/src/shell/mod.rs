@@ -17,6 +17,7 @@ mod joined;
 mod listed;
 mod loops;
 mod mentions;
+mod misplaced;
 mod mistaken;
 mod modes;
 mod mounted;
@@ -268,6 +269,7 @@ impl Judge<'_> {
         self.edits(name, command);
         self.collects(name, command);
         self.shows_secret(id, name, command);
+        self.shows_variable(id, name, command);
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
