@@ -26,6 +26,7 @@ mod ast;
 mod braces;
 mod builtins;
 mod containers;
+mod each;
 mod escape;
 mod escapes;
 mod expand;

@@ -1,8 +1,9 @@
 //! Shells and what hands text to one: `sh -c`, `su -c`, `ssh host`, `env -S`, terminals.
 
+use crate::each::split;
 use crate::model::{HoleKind, Stdin, Word};
 use crate::options::skip_options;
-use crate::wrappers::{Inner, join, push_shell, rest, split};
+use crate::wrappers::{Inner, join, push_shell, rest};
 
 /// `ssh host command`, or lines for the shell there; and what is run here to reach it.
 pub(crate) fn remote(args: &[Word], stdin: &Stdin) -> Vec<Inner> {
