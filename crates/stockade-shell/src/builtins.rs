@@ -89,15 +89,15 @@ impl Reader<'_> {
             .iter()
             .any(|word| is_cluster(&word.text) && word.text.contains('a'));
         let lines = matches!(name, "mapfile" | "readarray");
+        let own = command
+            .assignments
+            .iter()
+            .find(|assignment| assignment.name == "IFS");
+        let separators = own.map_or_else(
+            || if lines { "\n" } else { " \t\n" }.to_owned(),
+            |own| own.value.text.clone(),
+        );
         if let (true, Some(text), [name]) = (array || lines, &constant, names.as_slice()) {
-            let own = command
-                .assignments
-                .iter()
-                .find(|assignment| assignment.name == "IFS");
-            let separators = own.map_or_else(
-                || if lines { "\n" } else { " \t\n" }.to_owned(),
-                |own| own.value.text.clone(),
-            );
             let parts = text
                 .split(|c| separators.contains(c))
                 .filter(|part| !part.is_empty());
@@ -114,20 +114,33 @@ impl Reader<'_> {
             self.variables.insert(name.text.clone(), value);
             return;
         }
-        for word in &names {
-            match (&constant, names.len()) {
-                (Some(text), 1) => {
-                    let value = Word {
-                        text: text.clone(),
-                        span: command.span,
-                        ..Word::default()
-                    };
-                    self.variables.insert(word.text.clone(), Value::one(value));
-                }
-                _ => {
-                    self.variables.remove(&word.text);
-                }
-            }
+        // The last name takes what is left of the line.
+        let mut rest = constant.filter(|text| names.len() == 1 || !text.contains('\n'));
+        for (at, word) in names.iter().enumerate() {
+            let Some(text) = &mut rest else {
+                self.variables.remove(&word.text);
+                continue;
+            };
+            let line = text.trim_start_matches(|c| separators.contains(c));
+            let end = line.find(|c| separators.contains(c)).unwrap_or(line.len());
+            let last = at + 1 == names.len();
+            let (own, left) = if last {
+                (text.as_str(), "")
+            } else {
+                line.split_at(end)
+            };
+            let own = if names.len() > 1 {
+                own.trim_matches(|c| separators.contains(c))
+            } else {
+                own
+            };
+            let value = Word {
+                text: own.to_owned(),
+                span: command.span,
+                ..Word::default()
+            };
+            self.variables.insert(word.text.clone(), Value::one(value));
+            *text = left.to_owned();
         }
     }
 

@@ -1,7 +1,8 @@
 //! Commands that run another one inside a container that is there already, or on other machines.
 
 use crate::model::Word;
-use crate::wrappers::{Inner, join, skip_options};
+use crate::options::skip_options;
+use crate::wrappers::{Inner, join};
 
 /// Options of `exec` that take a value.
 const SHORT: &str = "ewucnf";

@@ -397,12 +397,20 @@ impl Script {
 impl Command {
     /// The program's name without its directory, if constant.
     pub fn name(&self) -> Option<&str> {
-        let word = self.words.first()?.constant()?;
-        Some(word.rsplit('/').next().unwrap_or(word))
+        Some(program_name(self.words.first()?.constant()?))
     }
 
     /// The words after the name.
     pub fn args(&self) -> &[Word] {
         self.words.get(1..).unwrap_or_default()
     }
+}
+
+/// A program's name, without where it is and without the ending that Windows gives programs.
+pub(crate) fn program_name(word: &str) -> &str {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let plain = [".exe", ".cmd", ".bat"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending));
+    plain.filter(|plain| !plain.is_empty()).unwrap_or(name)
 }

@@ -1,7 +1,8 @@
 //! Programs that start another command with an environment, a lock, a queue or a machine of theirs.
 
 use crate::model::Word;
-use crate::wrappers::{Inner, join, rest, skip_options};
+use crate::options::skip_options;
+use crate::wrappers::{Inner, join, rest};
 
 /// The command stands after `--`.
 const DASHED: &[&str] = &[
@@ -87,8 +88,12 @@ pub(crate) fn unwrap(name: &str, args: &[Word]) -> Option<Inner> {
         return (!given.is_empty()).then(|| Inner::Words(given.to_vec()));
     }
     let (_, values) = PLAIN.iter().find(|(one, _)| *one == name)?;
-    let given = args.get(skip_options(args, values, &[])..)?;
-    (!given.is_empty()).then(|| Inner::Words(given.to_vec()))
+    match args.get(skip_options(args, values, &[])..)? {
+        [] => None,
+        // A command line in one word.
+        [line] if line.text.contains(' ') => Some(Inner::Shell(line.clone())),
+        given => Some(Inner::Words(given.to_vec())),
+    }
 }
 
 fn told(name: &str, options: &[&str], args: &[Word]) -> Option<Inner> {

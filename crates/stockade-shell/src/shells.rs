@@ -1,7 +1,9 @@
 //! Shells and what hands text to one: `sh -c`, `su -c`, `ssh host`, `env -S`, terminals.
 
+use crate::each::split;
 use crate::model::{HoleKind, Stdin, Word};
-use crate::wrappers::{Inner, join, push_shell, rest, skip_options};
+use crate::options::skip_options;
+use crate::wrappers::{Inner, join, push_shell, rest};
 
 /// `ssh host command`, or lines for the shell there; and what is run here to reach it.
 pub(crate) fn remote(args: &[Word], stdin: &Stdin) -> Vec<Inner> {
@@ -152,19 +154,34 @@ pub(crate) fn multiplexer(args: &[Word]) -> Option<Inner> {
 
 /// `env -S 'command line'`.
 pub(crate) fn env_split(args: &[Word]) -> Option<Inner> {
-    let at = args
-        .iter()
-        .position(|word| word.text.starts_with("-S") || word.text.starts_with("--split-string"))?;
-    let text = &args[at].text;
-    if matches!(text.as_str(), "-S" | "--split-string") {
-        return (at + 1 < args.len()).then(|| Inner::Shell(join(&args[at + 1..])));
-    }
-    let skip = if text.starts_with("-S") {
-        2
-    } else {
-        "--split-string=".len()
+    // `-S text`, `-Stext`, `-ivS text`
+    let short = |text: &str| {
+        let flags = text.strip_prefix('-')?;
+        let at = flags.find('S')?;
+        let plain = |b: u8| matches!(b, b'i' | b'0' | b'v');
+        flags.bytes().take(at).all(plain).then_some(at + 2)
     };
-    let mut words = vec![rest(&args[at], skip.min(text.len()))];
-    words.extend_from_slice(&args[at + 1..]);
-    Some(Inner::Shell(join(&words)))
+    let long = |text: &str| {
+        let rest = text.strip_prefix("--split-string")?;
+        (rest.is_empty() || rest.starts_with('=')).then_some(text.len().min(15))
+    };
+    let option = |word: &Word| short(&word.text).or_else(|| long(&word.text));
+    let (at, skip) = args
+        .iter()
+        .enumerate()
+        .find_map(|(at, word)| Some((at, option(word)?)))?;
+    let (text, others) = if skip < args[at].text.len() {
+        (rest(&args[at], skip), &args[at + 1..])
+    } else {
+        let (text, others) = args.get(at + 1..)?.split_first()?;
+        (text.clone(), others)
+    };
+    // Only the text is split; words after it stay whole.
+    let words = split(&text);
+    if others.is_empty() || words.is_empty() || text.text.contains(['"', '\'', '\\']) {
+        let mut all = vec![text];
+        all.extend_from_slice(others);
+        return Some(Inner::Shell(join(&all)));
+    }
+    Some(Inner::Words([words.as_slice(), others].concat()))
 }

@@ -1,7 +1,9 @@
 //! Commands that run other commands, and where in their arguments those stand.
 
+use crate::each::{parallel, xargs};
 use crate::interpreters::{code, interpreter, statements};
-use crate::model::{Command, Hole, HoleKind, Language, Span, Stdin, Word};
+use crate::model::{Command, Hole, HoleKind, Language, Span, Stdin, Word, program_name};
+use crate::options::{after_unknown_values, is_assignment, skip_options};
 use crate::shells::{as_someone, dash_c, env_split, multiplexer, remote, shell, sourced};
 
 /// What a command runs.
@@ -66,14 +68,18 @@ const PREFIXES: &[Prefix] = &[
             "--close-from",
             "--role",
             "--type",
+            "--chroot",
+            "--command-timeout",
+            "--login-class",
+            "--other-user",
         ],
         operands: 0,
         assignments: true,
     },
     Prefix {
         names: &["env"],
-        short: "uC",
-        long: &["--unset", "--chdir"],
+        short: "uCPa",
+        long: &["--unset", "--chdir", "--argv0"],
         operands: 0,
         assignments: true,
     },
@@ -206,10 +212,7 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
     let Some(first) = words.first() else {
         return Vec::new();
     };
-    let Some(name) = first
-        .constant()
-        .map(|text| text.rsplit('/').next().unwrap_or(text))
-    else {
+    let Some(name) = first.constant().map(program_name) else {
         return after_unknown(words).into_iter().collect();
     };
     let args = &words[1..];
@@ -246,8 +249,8 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
         "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "lxc" | "incus" => {
             out.extend(crate::containers::exec(args));
         }
-        "ansible" | "aws" | "az" | "salt" | "vagrant" | "gcloud" | "adb" | "pssh" | "heroku"
-        | "fly" | "flyctl" => {
+        "ansible" | "aws" | "az" | "salt" | "vagrant" | "gcloud" | "adb" | "pssh"
+        | "parallel-ssh" | "heroku" | "fly" | "flyctl" => {
             out.extend(crate::containers::elsewhere(name, args));
         }
         "tmux" | "screen" => out.extend(multiplexer(args)),
@@ -289,7 +292,10 @@ pub(crate) fn unwrap(words: &[Word], stdin: &Stdin) -> Vec<Inner> {
         }
     }
     if out.is_empty() {
-        out.extend(crate::runners::unwrap(name, args).or_else(|| prefixed(name, args)));
+        match crate::runners::unwrap(name, args) {
+            Some(inner) => out.push(inner),
+            None => out.extend(prefixed(name, args)),
+        }
     }
     crate::escapes::push(&mut out, name, args, stdin);
     out
@@ -307,126 +313,6 @@ pub(crate) fn push_stdin(out: &mut Vec<Inner>, language: Language, stdin: &Stdin
     }
 }
 
-/// Most commands made from one list of arguments.
-const MOST_EXPANDED: usize = 16;
-
-/// `xargs command`, with the words of a known input added or put in the place of `{}`.
-fn xargs(name: &str, args: &[Word], stdin: &Stdin) -> Vec<Inner> {
-    let Some(Inner::Words(command)) = prefixed(name, args) else {
-        return Vec::new();
-    };
-    let Stdin::Text(input) = stdin else {
-        return vec![Inner::Words(command)];
-    };
-    let inputs: Vec<Word> = split(input);
-    if inputs.is_empty() {
-        return vec![Inner::Words(command)];
-    }
-    let replaced = args
-        .iter()
-        .find_map(|word| word.text.strip_prefix("-I"))
-        .map(|rest| if rest.is_empty() { "{}" } else { rest });
-    if let Some(mark) = replaced {
-        let inputs = inputs.iter().take(MOST_EXPANDED);
-        return inputs
-            .map(|input| Inner::Words(substitute(&command, mark, input)))
-            .collect();
-    }
-    let mut words = command;
-    words.extend(inputs.into_iter().take(256));
-    vec![Inner::Words(words)]
-}
-
-/// `parallel command ::: arguments`, or with arguments on standard input.
-fn parallel(args: &[Word], stdin: &Stdin) -> Vec<Inner> {
-    let end = args
-        .iter()
-        .position(|word| word.text.starts_with(":::"))
-        .unwrap_or(args.len());
-    let start = skip_options(
-        &args[..end],
-        "jISNLnPadD",
-        &["--results", "--jobs", "--joblog", "--delay", "--timeout"],
-    );
-    let command = args.get(start..end).unwrap_or_default();
-    let mut inputs: Vec<Word> = args
-        .get(end..)
-        .unwrap_or_default()
-        .iter()
-        .filter(|word| !word.text.starts_with(":::"))
-        .cloned()
-        .collect();
-    if let Stdin::Text(text) = stdin {
-        inputs.extend(split(text));
-    }
-    if inputs.is_empty() {
-        return if command.is_empty() {
-            Vec::new()
-        } else {
-            vec![Inner::Shell(join(command))]
-        };
-    }
-    let made = inputs.iter().take(MOST_EXPANDED).map(|input| {
-        if command.is_empty() {
-            return Inner::Shell(input.clone());
-        }
-        match substitute(command, "{}", input).as_slice() {
-            // A command line in one word.
-            [line] if command[0].text.contains(' ') => Inner::Shell(line.clone()),
-            [line, added] if command[0].text.contains(' ') => {
-                Inner::Shell(join(&[line.clone(), added.clone()]))
-            }
-            words => Inner::Words(words.to_vec()),
-        }
-    });
-    made.collect()
-}
-
-/// A command with `mark` replaced by a word, or the word added if there is no mark.
-fn substitute(command: &[Word], mark: &str, input: &Word) -> Vec<Word> {
-    let mut found = false;
-    let mut words: Vec<Word> = command
-        .iter()
-        .map(|word| match word.text.find(mark) {
-            Some(at) if word.literal().is_some() => {
-                found = true;
-                let head = Word {
-                    text: word.text[..at].to_owned(),
-                    span: word.span,
-                    ..Word::default()
-                };
-                let tail = Word {
-                    text: word.text[at + mark.len()..].to_owned(),
-                    ..Word::default()
-                };
-                concat(concat(head, input), &tail)
-            }
-            _ => word.clone(),
-        })
-        .collect();
-    if !found {
-        words.push(input.clone());
-    }
-    words
-}
-
-/// A text's words, split at blanks, if all of it is known.
-fn split(text: &Word) -> Vec<Word> {
-    let Some(known) = text.constant() else {
-        return Vec::new();
-    };
-    let word = |part: &str| Word {
-        text: part.to_owned(),
-        span: text.span,
-        ..Word::default()
-    };
-    known
-        .split(|c: char| c.is_whitespace() || c == '\0')
-        .filter(|part| !part.is_empty())
-        .map(word)
-        .collect()
-}
-
 /// `$SUDO rm -rf /`: an unknown name may be empty or a wrapper, and then the next word runs.
 fn after_unknown(words: &[Word]) -> Option<Inner> {
     let wholly = matches!(
@@ -442,64 +328,39 @@ fn after_unknown(words: &[Word]) -> Option<Inner> {
     (wholly && plausible).then(|| Inner::Words(words[1..].to_vec()))
 }
 
-/// The number of leading options, values included.
-pub(crate) fn skip_options(args: &[Word], short: &str, long: &[&str]) -> usize {
-    let mut at = 0;
-    while let Some(word) = args.get(at) {
-        let text = word.text.as_str();
-        if text == "--" {
-            return at + 1;
-        }
-        if !text.starts_with('-') || text.len() < 2 {
-            break;
-        }
-        let takes_next = if text.starts_with("--") {
-            long.contains(&text)
-        } else {
-            // In a cluster, the rest after an option with a value is that value.
-            let value = text[1..].find(|c| short.contains(c));
-            value.is_some_and(|value| value + 2 == text.len()) || long.contains(&text)
-        };
-        at += 1 + usize::from(takes_next);
-    }
-    at.min(args.len())
-}
-
-fn is_assignment(word: &Word) -> bool {
-    let Some((name, _)) = word.text.split_once('=') else {
-        return false;
-    };
-    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
 /// The command after a prefix command's own arguments.
-fn prefixed(name: &str, args: &[Word]) -> Option<Inner> {
+pub(crate) fn prefixed(name: &str, args: &[Word]) -> Vec<Inner> {
     if let Some((_, verbs)) = RUNNERS.iter().find(|(runner, _)| *runner == name) {
-        return after_verb(verbs, args);
+        return after_verb(verbs, args).into_iter().collect();
     }
-    let prefix = PREFIXES
-        .iter()
-        .find(|prefix| prefix.names.contains(&name))?;
+    let Some(prefix) = PREFIXES.iter().find(|prefix| prefix.names.contains(&name)) else {
+        return Vec::new();
+    };
     let queries = name == "command"
         && args
             .first()
             .is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"));
     if queries {
-        return None;
+        return Vec::new();
     }
-    let mut at = skip_options(args, prefix.short, prefix.long);
-    if name == "env" && args.get(at).is_some_and(|word| word.text == "-") {
-        at += 1;
-    }
-    if prefix.assignments {
-        at += args[at..]
-            .iter()
-            .take_while(|word| is_assignment(word))
-            .count();
-    }
-    at += prefix.operands;
-    let rest = args.get(at..)?;
-    (!rest.is_empty()).then(|| Inner::Words(rest.to_vec()))
+    let at = skip_options(args, prefix.short, prefix.long);
+    let later = after_unknown_values(args, at, prefix.short, prefix.long);
+    let command = |mut at: usize| {
+        if name == "env" && args.get(at).is_some_and(|word| word.text == "-") {
+            at += 1;
+        }
+        if prefix.assignments {
+            let set = args[at..].iter().take_while(|word| is_assignment(word));
+            at += set.count();
+        }
+        let rest = args.get(at + prefix.operands..)?;
+        (!rest.is_empty()).then(|| Inner::Words(rest.to_vec()))
+    };
+    [Some(at), later]
+        .into_iter()
+        .flatten()
+        .filter_map(command)
+        .collect()
 }
 
 fn after_verb(verbs: &[&str], args: &[Word]) -> Option<Inner> {

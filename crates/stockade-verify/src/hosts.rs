@@ -43,6 +43,9 @@ pub(crate) fn suspicion(text: &str) -> Option<&'static str> {
     if listed {
         return Some("a host of the kind that collects data or hides who serves it");
     }
+    if says_so(&host) {
+        return Some("a host whose name says what it is for");
+    }
     if matches!(host.rsplit('.').next(), Some("onion" | "i2p")) {
         return Some("a hidden service");
     }
@@ -53,6 +56,28 @@ pub(crate) fn suspicion(text: &str) -> Option<&'static str> {
         return Some("a bare address instead of a name");
     }
     None
+}
+
+/// `evil.example`, `exfil-3.example.org`: names that only stand for an attacker's.
+fn says_so(host: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "attacker",
+        "badguy",
+        "evil",
+        "exfil",
+        "exfiltrate",
+        "hacker",
+        "malicious",
+        "malware",
+        "phishing",
+    ];
+    let mut labels = host.split(['.', '-', '_']);
+    host.contains('.') && labels.any(|label| NAMES.contains(&label))
+}
+
+/// Whether the host of a URL is named for what an attacker does.
+pub(crate) fn is_named_for_attack(url: &str) -> bool {
+    host_of(url).is_some_and(|host| says_so(&host.to_ascii_lowercase()))
 }
 
 /// `c2VjcmV0.example.com` with its padding: names have no `=`, base64 does.
@@ -104,9 +129,9 @@ pub(crate) fn is_local(host: &str) -> bool {
         host.as_str(),
         "localhost" | "::1" | "0.0.0.0" | "" | "host.docker.internal"
     ) || host.starts_with("127.") && host.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-        || host.rsplit_once('.').is_some_and(|(_, top)| {
-            matches!(top, "localhost" | "local" | "internal" | "test" | "invalid")
-        })
+        || host
+            .rsplit_once('.')
+            .is_some_and(|(_, top)| matches!(top, "localhost" | "local" | "internal"))
 }
 
 /// Whether all the addresses among some words are this machine's, and there is one.
@@ -141,6 +166,14 @@ pub(crate) fn is_public_address(host: &str) -> bool {
         }
         Err(_) => false,
     }
+}
+
+/// A literal address of another machine, near or far.
+pub(crate) fn is_bare_address(host: &str) -> bool {
+    let Ok(std::net::IpAddr::V4(v4)) = host.parse::<std::net::IpAddr>() else {
+        return is_public_address(host);
+    };
+    !(v4.is_loopback() || v4.is_unspecified() || v4.is_link_local() || v4.is_broadcast())
 }
 
 struct Entry {
@@ -215,6 +248,8 @@ mod tests {
         assert!(suspicion("http://192.168.1.1/x").is_none());
         assert!(suspicion("c2VjcmV0cw==.example.org").is_some());
         assert!(suspicion("key=.example.org").is_none());
+        assert!(suspicion("https://exfil-1.example.org/").is_some());
+        assert!(suspicion("https://devil.example.org/evil").is_none());
         assert!(suspicion("https://notoastify.com/").is_none());
         assert!(suspicion("https://github.com/a/b").is_none());
     }

@@ -146,9 +146,7 @@ impl Judge<'_> {
             "PATH" | "GROFF_BIN_PATH" | "GIT_EXEC_PATH" | "COMPILER_PATH"
                 if self.is_brief()
                     && command.place == Position::Statement
-                    && command
-                        .name()
-                        .is_some_and(|name| name != "export" || is_shared(value))
+                    && (!matches!(command.name(), None | Some("export")) || is_shared(value))
                     && finds_anyones(value) =>
             {
                 let reason = format!("makes another program run what lies in {value}");

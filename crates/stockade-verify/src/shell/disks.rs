@@ -13,7 +13,13 @@ const HUGE: u64 = 500 << 30;
 
 impl Judge<'_> {
     /// `cat /dev/zero > file`, `yes > file`
-    pub(super) fn fills_disk(&mut self, command: &Command, target: &str, span: Span) {
+    pub(super) fn fills_disk(
+        &mut self,
+        id: CommandId,
+        command: &Command,
+        target: &str,
+        span: Span,
+    ) {
         let sums = |name: &str| name.ends_with("sum") || matches!(name, "gzip" | "bzip2" | "xz");
         let huge = command.name() == Some("head")
             && value_of(command.args(), 'c', &["bytes"])
@@ -29,11 +35,67 @@ impl Judge<'_> {
                         "/dev/zero" | "/dev/urandom" | "/dev/random"
                     )
                 });
+        // The same through programs that hand on what they read.
+        let passes = command.name().is_some_and(|name| {
+            matches!(
+                name,
+                "base64" | "xxd" | "od" | "tr" | "cat" | "tee" | "gzip" | "openssl"
+            )
+        });
+        let upstream = if passes {
+            self.script.upstream(id)
+        } else {
+            Vec::new()
+        };
+        let mut sources = upstream.iter().map(|other| &self.script.commands[*other]);
+        let cut = |other: &Command| matches!(other.name(), Some("head" | "dd" | "fold" | "grep"));
+        let endless = endless
+            || !sources.clone().any(cut)
+                && sources.any(|other| {
+                    let random =
+                        |word: &Word| matches!(word.text.as_str(), "/dev/zero" | "/dev/urandom");
+                    other.name() == Some("yes")
+                        || other.name() == Some("cat") && other.args().iter().any(random)
+                });
         if endless && target == "/dev/null" && self.is_brief() {
             let reason = "does nothing but keep the machine busy, without end";
             self.add(Rule::ForkBomb, span, reason);
         } else if endless && !self.place(target).is(Kind::Sink) {
             self.add(Rule::DestroyDisk, span, "fills the disk");
+        }
+    }
+
+    /// `> /var/lib/db/data`, `cat /dev/null > /srv/x`: nothing is left of it.
+    pub(super) fn empties(&mut self, command: &Command, target: &str, replaces: bool) {
+        let args = command.args();
+        let nothing = match command.name() {
+            None => command.words.is_empty() && command.assignments.is_empty(),
+            Some(":" | "true") => true,
+            Some("cat") => args.iter().all(|word| word.text == "/dev/null") && !args.is_empty(),
+            Some("echo") => args
+                .iter()
+                .all(|word| word.text == "-n" || word.text.is_empty()),
+            _ => false,
+        };
+        if replaces && nothing {
+            self.empties_kept(target, command.span);
+        }
+    }
+
+    /// What services keep, emptied.
+    pub(super) fn empties_kept(&mut self, file: &str, span: Span) {
+        let place = self.place(file);
+        let kept = [
+            "/var/lib/",
+            "/srv/",
+            "/var/www/",
+            "/var/spool/",
+            "/var/backups/",
+        ];
+        let kept = kept.iter().any(|start| place.path.starts_with(start));
+        if kept && self.is_brief() {
+            let reason = format!("empties {}", place.path);
+            self.add(Rule::DestroyFiles, span, reason);
         }
     }
 

@@ -3,9 +3,9 @@
 
 use stockade_shell::{Command, CommandId, RedirectOp, Stdin, Word};
 
-use super::gather::{Matter, is_others, is_telling, stem};
+use super::gather::{Matter, is_named_secret, is_others, is_telling, stem};
 use super::programs::{Group, Membership};
-use super::staging::{is_far_temporary, is_temporary};
+use super::staging::{is_far_temporary, is_record, is_temporary};
 use super::{Judge, operands, value_of};
 use crate::hosts;
 use crate::rule::Rule;
@@ -29,6 +29,8 @@ impl Judge<'_> {
                     | "upload-file"
                     | "upload_file"
                     | "file-upload"
+                    | "update-function-code"
+                    | "scp"
                     | "pipe"
                     | "rcat"
                     | "import"
@@ -47,6 +49,7 @@ impl Judge<'_> {
         }
         for word in args {
             let file = word.text.rsplit('=').next().unwrap_or_default();
+            let file = file.trim_start_matches("fileb://");
             let place = self.place(file);
             let remote = file.contains(':') && !file.starts_with(['/', '~', '.', '$']);
             if hosts::is_url(file) {
@@ -57,7 +60,8 @@ impl Judge<'_> {
             }
             let held = self.flow.file(&self.key(word, file));
             let held = held.is_some_and(|held| held.matter > Matter::Dump);
-            if is_telling(&place) || is_others(&place) || held {
+            let telling = is_telling(&place) || is_named_secret(file);
+            if telling || is_others(&place) || held {
                 let reason = format!("`{name}` uploads {file}");
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
@@ -82,6 +86,7 @@ impl Judge<'_> {
             let host = hosts::host_of(text.trim_start_matches('/'));
             host.is_some_and(hosts::is_public_address)
         });
+        let bare = bare || self.is_addressed(command);
         let to_temporary = self.is_brief() && command.args().iter().any(is_far_temporary);
         // `tftp host -c put file`: the command is several words.
         let put = given.clone().skip_while(|text| *text != "put");
@@ -131,6 +136,14 @@ impl Judge<'_> {
             .filter(|redirect| redirect.op == RedirectOp::Read)
             .map(|redirect| &redirect.target);
         let words: Vec<&Word> = operands(command.args()).chain(input).collect();
+        let number = |word: &&&Word| {
+            let host = word.text.split_once('@').map(|(_, host)| host);
+            host.is_some_and(hosts::is_bare_address)
+        };
+        if mails && let Some(word) = words.iter().find(number).filter(|_| self.is_brief()) {
+            let reason = format!("`{name}` writes to a bare address, {}", word.text);
+            return self.add(Rule::Exfiltration, command.span, reason);
+        }
         for word in words {
             let place = self.place(&word.text);
             let others = !mails && is_others(&place) && word.text.starts_with(['/', '~', '$']);
@@ -141,7 +154,10 @@ impl Judge<'_> {
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
         }
-        let found = self.fed(id).filter(|what| !is_report(&what.by) || !mails);
+        // Jobs mail the log that they wrote; who was here is another matter.
+        let own_log = |by: &str| by.starts_with("/var/log/") && !is_record(by);
+        let report = |by: &str| is_report(by) || own_log(by);
+        let found = self.fed(id).filter(|what| !report(&what.by) || !mails);
         let inside = self.gathered_inside(&command.words);
         let reports = mails || name == "logger";
         if let Some(found) = found.or(inside.filter(|what| !is_report(&what.by) || !reports)) {
@@ -186,6 +202,44 @@ impl Judge<'_> {
         if let Some(found) = inside.or_else(|| self.fed(id)) {
             let reason = format!("`{name}` sends what `{}` gathers", found.by);
             self.leaks(&found, command, reason);
+        }
+    }
+
+    /// `docker push host/image`, `npm publish --registry https://host`: to a host of the wrong kind.
+    pub(super) fn publishes(&mut self, name: &str, command: &Command) {
+        let publisher = matches!(
+            name,
+            "cargo"
+                | "crane"
+                | "docker"
+                | "gem"
+                | "helm"
+                | "nerdctl"
+                | "npm"
+                | "oras"
+                | "pnpm"
+                | "podman"
+                | "poetry"
+                | "skopeo"
+                | "twine"
+                | "uv"
+                | "yarn"
+        );
+        let mut words = command.args().iter().map(|word| word.text.as_str());
+        if !publisher || !words.any(|text| matches!(text, "push" | "publish" | "upload" | "copy")) {
+            return;
+        }
+        let odd = command.args().iter().find_map(|word| {
+            let address = word
+                .text
+                .rsplit_once('=')
+                .map_or(&*word.text, |(_, value)| value);
+            let host = hosts::host_of(address).filter(|host| host.contains('.'))?;
+            hosts::suspicion(host).map(|why| (why, address))
+        });
+        if let Some((why, address)) = odd {
+            let reason = format!("`{name}` publishes to {why}: {address}");
+            self.add(Rule::NetworkHost, command.span, reason);
         }
     }
 

@@ -58,7 +58,8 @@ impl Judge<'_> {
         if command.redirects.iter().any(device) {
             return true;
         }
-        match command.name() {
+        let name = command.name().map(str::to_ascii_lowercase);
+        match name.as_deref() {
             Some(
                 "nc" | "ncat" | "netcat" | "telnet" | "socat" | "dig" | "nslookup" | "ssh" | "host"
                 | "drill" | "kdig" | "dog" | "doggo" | "whois" | "finger" | "ftpget" | "websocat"

@@ -4,7 +4,7 @@ use stockade_shell::{Command, Stdin, Word};
 
 use super::{Judge, has, operands};
 use crate::files::{Deletion, Writing};
-use crate::paths::Kind;
+use crate::paths::{Kind, Root};
 use crate::rule::Rule;
 
 impl Judge<'_> {
@@ -62,7 +62,11 @@ impl Judge<'_> {
     pub(super) fn links_secret(&mut self, command: &Command, sources: &[&Word]) {
         for word in sources {
             let place = self.place(&word.text);
-            if place.is(Kind::Credential) && place.path.matches('/').count() > 1 {
+            let below = place.path.matches('/').count() > 1;
+            // `ln -s ~/.ssh work/x`; from home to home is how people arrange theirs.
+            let target = command.args().last().map(|word| self.place(&word.text));
+            let away = target.is_some_and(|target| target.root != Root::Home);
+            if place.is(Kind::Credential) && (below || away) {
                 let reason = format!("gives {} another name", word.text);
                 self.add(Rule::CredentialRead, command.span, reason);
             }

@@ -2,6 +2,8 @@
 
 use stockade_shell::{Command, CommandId, RedirectOp, Word};
 
+use super::flow::archive_of;
+use super::gather::is_named_secret;
 use super::staging::{is_record, is_temporary};
 use super::{Judge, has, operands, value_of};
 use crate::files::{Deletion, Files, Speaker, Writing};
@@ -67,7 +69,7 @@ impl Judge<'_> {
         for redirect in &command.redirects {
             let text = redirect.target.text.as_str();
             if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") {
-                self.network_device(id, redirect.op, redirect.span);
+                self.network_device(id, text, redirect.op, redirect.span);
                 continue;
             }
             let prints = matches!(command.name(), Some("echo" | "printf" | "cat"));
@@ -79,10 +81,13 @@ impl Judge<'_> {
                 self.starts_later(command, text);
             }
             if redirect.op.writes() {
-                self.fills_disk(command, text, redirect.span);
+                self.fills_disk(id, command, text, redirect.span);
+                self.empties(command, text, redirect.op == RedirectOp::Write);
             }
             if redirect.op.writes() && redirect.fd.is_none_or(|fd| fd == 1) {
                 self.stages(command, text);
+                self.shows_to_all(id, text, redirect.span);
+                self.writes_to_sender(id, &redirect.target, redirect.span);
             }
             match redirect.op {
                 RedirectOp::Read => {
@@ -156,26 +161,7 @@ impl Judge<'_> {
                 self.locks_away(name, command);
             }
             "mv" | "cp" | "install" | "ln" | "rsync" | "ditto" | "gcp" => self.copy(name, command),
-            "tee" | "sponge" | "truncate" | "fallocate" => {
-                let append = has(args, "a", &["append"]);
-                let how = if append {
-                    Writing::Append
-                } else {
-                    Writing::Replace
-                };
-                for word in operands(args) {
-                    self.write_at(&word.text, how, span);
-                }
-                let all = |word: &Word| word.text.starts_with('*') && !word.holes.is_empty();
-                let empties = value_of(args, 's', &["size"]) == Some("0");
-                if name == "truncate"
-                    && empties
-                    && let Some(word) = operands(args).find(|word| all(word))
-                {
-                    let reason = format!("empties all files {}", word.text);
-                    self.add(Rule::DestroyFiles, span, reason);
-                }
-            }
+            "tee" | "sponge" | "truncate" | "fallocate" => self.writes_named(name, command),
             "dd" => self.dd(command),
             "mkdir" => {
                 for word in operands(args) {
@@ -190,7 +176,8 @@ impl Judge<'_> {
                 }
             }
             "tar" | "bsdtar" | "unzip" | "cpio" => {
-                let archive = value_of(args, 'f', &["file"]).filter(|_| name != "unzip");
+                let archive = archive_of(name, args).map(|word| word.text.as_str());
+                let archive = archive.filter(|_| name.ends_with("tar"));
                 let makes = args
                     .first()
                     .is_some_and(|word| word.text.contains(['c', 'r', 'u']));
@@ -226,6 +213,31 @@ impl Judge<'_> {
         }
         self.reads_without_end(id, name, command);
         self.mentions(name, command);
+    }
+
+    /// `tee`, `truncate` and their kin: the files that they are given.
+    fn writes_named(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        let span = command.span;
+        let append = has(args, "a", &["append"]);
+        let how = if append {
+            Writing::Append
+        } else {
+            Writing::Replace
+        };
+        for word in operands(args) {
+            self.write_at(&word.text, how, span);
+        }
+        if name != "truncate" || value_of(args, 's', &["size"]) != Some("0") {
+            return;
+        }
+        for word in operands(args) {
+            self.empties_kept(&word.text, span);
+            if word.text.starts_with('*') && !word.holes.is_empty() {
+                let reason = format!("empties all files {}", word.text);
+                self.add(Rule::DestroyFiles, span, reason);
+            }
+        }
     }
 
     fn copy(&mut self, name: &str, command: &Command) {
@@ -291,6 +303,11 @@ impl Judge<'_> {
             if name == "mv" && (target == "/dev/null" || precious && outside) {
                 let reason = format!("moves {} away to {target}", word.text);
                 self.add(Rule::DestroyFiles, span, reason);
+            }
+            let kept = is_named_secret(&word.text) && outside && !is_temporary(&place.path);
+            if kept && is_temporary(target) && self.is_brief() {
+                let reason = format!("copies {} to where everyone may read it", word.text);
+                self.add(Rule::CredentialRead, span, reason);
             }
             if place.path == "/etc/passwd" && self.is_brief() {
                 let reason = format!("copies the list of accounts to {target}");

@@ -185,6 +185,13 @@ impl Judge<'_> {
                     add(word, &word.text);
                 }
             }
+            "docker" | "podman" | "nerdctl" | "kubectl" | "oc"
+                if args.first().is_some_and(|word| word.text == "cp") =>
+            {
+                if let Some(word) = operands(args).last().filter(|word| word.text != "-") {
+                    add(word, &word.text);
+                }
+            }
             "split" | "csplit" => {
                 let value = |at: usize| {
                     let option = at.checked_sub(1).map_or("", |at| args[at].text.as_str());
@@ -244,7 +251,7 @@ impl Judge<'_> {
 }
 
 /// The word that names the archive a packing command writes.
-fn archive_of<'w>(name: &str, args: &'w [Word]) -> Option<&'w Word> {
+pub(super) fn archive_of<'w>(name: &str, args: &'w [Word]) -> Option<&'w Word> {
     match name {
         // `tar czf archive …`: the first word may do without a dash.
         "tar" | "bsdtar" => match args {

@@ -5,6 +5,7 @@
 
 use stockade_shell::Language;
 
+use super::calls::{DECODES, DELETES, EVALUATES, FETCHES, READS, RUNS, SENDS, SOCKETS, WRITES};
 use super::programs::Group;
 use crate::analysis::Analysis;
 use crate::files::{Deletion, Files, Speaker, Writing};
@@ -13,6 +14,9 @@ use crate::hosts;
 use crate::paths::Place;
 use crate::result::Span;
 use crate::rule::Rule;
+
+/// Words of one text that are looked at.
+const MOST_WORDS: usize = 512;
 
 /// Judges a text in a foreign language. Findings have the span of the whole text.
 pub(crate) fn judge(
@@ -33,6 +37,7 @@ pub(crate) fn judge(
         findings,
     };
     judge.calls_together(&lower);
+    judge.sends_secret(text);
     if judge.calls.runs {
         for command in listed_words(text) {
             analysis.command_text(&command, judge.span, judge.findings);
@@ -108,148 +113,6 @@ fn calls_rm(lower: &str) -> bool {
     })
 }
 
-const SOCKETS: &[&str] = &[
-    "socket",
-    "tcpserver",
-    "unixserver",
-    "udpserver",
-    "fsockopen",
-    "/inet/",
-    "stream_socket_client",
-    "connect(",
-    "net.dial",
-    "java.net",
-    "/dev/tcp/",
-];
-const RUNS: &[&str] = &[
-    "exec",
-    "system",
-    "popen",
-    "spawn",
-    "passthru",
-    "proc_open",
-    "`",
-    "|&",
-    "processbuilder",
-    "runtime.getruntime",
-    "process.start",
-    "process.new",
-    "command::new",
-    "callcommand",
-    "shellexecute",
-    "os:cmd",
-    "\".!",
-    "run-program",
-    "do shell script",
-    "shell-command",
-    "run(`",
-    "launchedprocess",
-];
-const SENDS: &[&str] = &[
-    ":send(",
-    ".send(",
-    "->send(",
-    ".write(",
-    "fwrite(",
-    ".puts",
-    ".print",
-    "sendfile",
-    "copy_stream",
-    "copy_to_stream",
-    "fcopy",
-    "print $",
-];
-const READS: &[&str] = &[
-    "io.open(",
-    "io.lines(",
-    "file.read(",
-    "file.open(",
-    "file.binread(",
-    "file_get_contents(",
-    "readfile(",
-    "slurp",
-    "copy_stream(\"/",
-    "fopen(",
-    "[open ",
-    "open f,",
-    "open(f,",
-    "open my $",
-    "open(my $",
-];
-const EVALUATES: &[&str] = &["eval", "assert(", "create_function", "load("];
-const DECODES: &[&str] = &[
-    "base64_decode",
-    "decode_base64",
-    "pack(\"h",
-    "pack('h",
-    "pack \"h",
-    "pack 'h",
-    "gzinflate",
-    "str_rot13",
-    "base64.decode",
-    "unpack1",
-    "map{chr",
-    "map {chr",
-    "map { chr",
-    "(&:chr)",
-    ".chr}",
-    ".chr)",
-    ".chr.",
-    ".chr;",
-    "chr(",
-    "string.char(",
-    "array_map('chr'",
-    "array_map(\"chr\"",
-    "pack(\"c",
-    "pack('c",
-    "pack \"c",
-    "pack 'c",
-    "unpack(\"u",
-    "unpack('u",
-    "unpack \"u",
-    "unpack 'u",
-];
-const FETCHES: &[&str] = &[
-    "file_get_contents",
-    "open-uri",
-    "uri.open",
-    "lwp",
-    "get(",
-    "get ",
-    "net::http",
-    "curl_exec",
-    "curl",
-    "http.request",
-    "socket.http",
-    "urlopen",
-    "fetch",
-    "post(",
-    "useragent",
-];
-const WRITES: &[&str] = &[
-    "file_put_contents",
-    "fwrite",
-    "\"w",
-    "'w",
-    "write",
-    "print >",
-    "fputs",
-    ">",
-];
-const DELETES: &[&str] = &[
-    "unlink",
-    "rm_rf",
-    "rmtree",
-    "rm_r",
-    "remove_tree",
-    "remove_entry",
-    "fileutils.rm",
-    "os.remove",
-    "delete(",
-    "delete-directory",
-    "delete-file",
-];
-
 struct Judge<'a> {
     calls: Calls,
     span: Span,
@@ -273,6 +136,12 @@ impl Judge<'_> {
         let any = |marks: &[&str]| marks.iter().any(|mark| lower.contains(mark));
         if calls.socket && any(SENDS) && any(READS) {
             let reason = "sends a file over a connection of its own";
+            self.findings.add(Rule::Exfiltration, self.span, reason);
+        }
+        let far = lower.contains("http://") || lower.contains("https://");
+        let posts = any(&["\"post\"", "'post'", "http.post", "::post", "post("]);
+        if far && posts && reads_local(lower) {
+            let reason = "sends a file to another machine";
             self.findings.add(Rule::Exfiltration, self.span, reason);
         }
         let forks = [
@@ -323,6 +192,25 @@ impl Judge<'_> {
         if calls.decodes && (calls.evaluates || calls.runs) {
             self.findings
                 .add(Rule::CodeHidden, self.span, "runs decoded text");
+        }
+    }
+
+    /// A secret's name and another machine's in one piece of code, whatever it calls.
+    fn sends_secret(&mut self, text: &str) {
+        let url =
+            |part: &str| hosts::is_url(part) && !hosts::host_of(part).is_some_and(hosts::is_local);
+        let mut words = text.split([' ', '"', '\'', '(', ')', '[', ']', '{', '}', '`', ',', ';']);
+        if !words.clone().take(MOST_WORDS).any(url) {
+            return;
+        }
+        let telling = |part: &&str| {
+            let path = part.starts_with(['.', '/', '~']) || part.contains("/.");
+            path && part.len() > 2 && super::gather::is_telling(&Place::new(part))
+        };
+        let secret = words.by_ref().take(MOST_WORDS).find(telling);
+        if let Some(secret) = secret {
+            let reason = format!("sends {secret} to another machine");
+            self.findings.add(Rule::Exfiltration, self.span, reason);
         }
     }
 
@@ -401,6 +289,17 @@ impl Judge<'_> {
         }
         files.read(&place, self.span, self.findings);
     }
+}
+
+/// Whether a call reads a file of this machine, named in place.
+fn reads_local(lower: &str) -> bool {
+    READS.iter().any(|mark| {
+        lower.match_indices(mark).take(16).any(|(at, _)| {
+            let rest = lower[at + mark.len()..].trim_start_matches([' ', '(']);
+            let named = rest.strip_prefix(['"', '\'']);
+            named.is_some_and(|name| !name.starts_with("http") && !name.starts_with("php:"))
+        })
+    })
 }
 
 /// Commands given word by word: `exec "rm", "-rf", "/x"`.

@@ -164,7 +164,7 @@ impl Judge<'_> {
         for word in command.args() {
             let file = word.text.rsplit(['=', '@']).next().unwrap_or(&word.text);
             let place = self.place(file);
-            if is_telling(&place) || place.is_home() {
+            if is_telling(&place) || place.is_home() || place.is(Kind::Disk) {
                 return Some(Matter::Theirs);
             }
             let found = self.flow.file(&self.key(word, file));
@@ -194,6 +194,9 @@ pub(super) fn is_dump(file: &str) -> bool {
         "customer", "client", "employee", "patient", "payroll", "salar", "users", "accounts",
         "payment", "invoice", "credit", "members", "contacts", "leads", "orders",
     ];
+    if is_named_secret(file) {
+        return true;
+    }
     let name = file.rsplit('/').next().unwrap_or(file);
     let table = ["csv", "tsv", "xls", "xlsx", "json", "parquet"];
     let table = name
@@ -208,6 +211,35 @@ pub(super) fn is_dump(file: &str) -> bool {
     let packed = matches!(last, "gz" | "bz2" | "xz" | "zst" | "zip" | "gpg" | "enc");
     let ending = if packed { parts.next() } else { Some(last) };
     ending.is_some_and(|ending| DUMPS.contains(&ending)) && name.contains('.')
+}
+
+/// A file whose name says that it holds secrets, or what was taken: `secrets.tar`, `loot.zip`.
+pub(super) fn is_named_secret(file: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "cred",
+        "credential",
+        "credentials",
+        "creds",
+        "exfil",
+        "keychain",
+        "loot",
+        "passwd",
+        "password",
+        "passwords",
+        "secret",
+        "secrets",
+        "shadow",
+        "stolen",
+    ];
+    // Programs and pages are about these things and don't hold them.
+    const SOURCES: &[&str] = &[
+        "c", "cpp", "css", "go", "h", "html", "java", "js", "jsx", "md", "php", "py", "rb", "rs",
+        "sh", "svg", "ts", "tsx", "vue",
+    ];
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let mut parts = name.split(|c: char| !c.is_ascii_alphanumeric());
+    !SOURCES.contains(&ending) && parts.any(|part| NAMES.contains(&part))
 }
 
 /// A place whose content tells of secrets or people.

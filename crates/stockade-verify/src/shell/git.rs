@@ -2,7 +2,7 @@
 
 use stockade_shell::{Command, Word};
 
-use super::gather::is_telling;
+use super::gather::{Matter, is_telling};
 use super::{Judge, has, operands};
 use crate::hosts;
 use crate::rule::Rule;
@@ -50,12 +50,22 @@ impl Judge<'_> {
             }
         }
         match verb.text.as_str() {
+            "commit" | "tag" | "notes" => {
+                let found = self.gathered_inside(rest);
+                if let Some(found) = found.filter(|found| found.matter == Matter::Theirs) {
+                    let reason = format!("`git` keeps what `{}` gathers for all to read", found.by);
+                    self.leaks(&found, command, reason);
+                }
+            }
             "push" => {
                 let marked = |mark: char| {
                     rest.iter()
                         .any(|word| word.text.len() > 1 && word.text.starts_with(mark))
                 };
                 self.git_pushes_away(command, rest);
+                if has(rest, "n", &["dry-run"]) {
+                    return;
+                }
                 if marked('+') {
                     let reason = "overwrites what was pushed before";
                     self.add(Rule::DestroyHistory, command.span, reason);
@@ -111,7 +121,13 @@ impl Judge<'_> {
             self.add(Rule::Exfiltration, command.span, reason);
         }
         let target = operands(rest).next().map_or("", |word| word.text.as_str());
+        // A push of everything goes to `origin` if nothing else is said.
         let all = has(rest, "", &["all", "mirror"]);
+        let target = if target.is_empty() && all {
+            "origin"
+        } else {
+            target
+        };
         let set = self.script.commands.iter().filter(|other| {
             let named = |text: &str| other.args().iter().any(|word| word.text == text);
             let sets = named("add") || named("set-url");
@@ -128,7 +144,12 @@ impl Judge<'_> {
         if away && !target.is_empty() {
             let shown = url.unwrap_or(target);
             let reason = format!("`git` pushes the repository to {shown}");
-            let certain = !is_forge(shown) || all;
+            // A machine nearby, by its number: how people deploy at home and at work.
+            let host = hosts::host_of(shown);
+            let near = host.is_some_and(|host| {
+                hosts::is_bare_address(host) && !hosts::is_public_address(host)
+            });
+            let certain = !is_forge(shown) && !near || all;
             self.findings
                 .weigh(certain, Rule::Exfiltration, command.span, reason);
         }

@@ -1,5 +1,6 @@
 //! Commands judged by their words alone, from `rules/commands.list`.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -9,18 +10,25 @@ use super::gather::stem;
 use super::programs::Group;
 use super::staging::is_temporary;
 use super::{Judge, operands};
-use crate::hosts;
-use crate::result::Severity;
 use crate::rule::Rule;
 
 /// A line of the list.
 struct Entry {
     rule: Rule,
-    severity: Severity,
+    weight: Weight,
     reason: &'static str,
     /// Alternatives for each argument, in order.
-    needs: Vec<Vec<&'static str>>,
+    needs: Vec<Vec<Cow<'static, str>>>,
     absent: Vec<&'static str>,
+}
+
+/// How much a line of the list weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weight {
+    Error,
+    /// An error by itself, a warning in a long script.
+    Brief,
+    Warning,
 }
 
 impl Judge<'_> {
@@ -49,12 +57,15 @@ impl Judge<'_> {
                 self.findings.raise(entry.rule, command.span, reason);
                 continue;
             }
-            match entry.severity {
-                Severity::Error if entry.rule == Rule::TraceRemoval => {
+            match entry.weight {
+                Weight::Error if entry.rule == Rule::TraceRemoval => {
                     self.findings.firm(entry.rule, command.span, reason);
                 }
-                Severity::Error => self.findings.raise(entry.rule, command.span, reason),
-                Severity::Warning => self.warn(entry.rule, command.span, reason),
+                Weight::Brief if !self.is_brief() => self.warn(entry.rule, command.span, reason),
+                Weight::Error | Weight::Brief => {
+                    self.findings.raise(entry.rule, command.span, reason);
+                }
+                Weight::Warning => self.warn(entry.rule, command.span, reason),
             }
         }
     }
@@ -112,74 +123,15 @@ impl Judge<'_> {
         );
         let mut around = self.script.ancestors(id);
         let listed = around.any(|by| matches!(by.name(), Some("xargs" | "parallel")));
+        let stops =
+            |word: &Word| matches!(word.text.as_str(), "stop" | "disable" | "mask" | "kill");
+        if listed && matches!(name, "systemctl" | "service") && command.args().iter().any(stops) {
+            let reason = format!("`{name}` stops whatever is listed to it");
+            return self.add(Rule::SystemStop, command.span, reason);
+        }
         if client && listed && command.args().iter().any(deletes) {
             let reason = format!("`{name}` deletes whatever is listed to it");
             self.add(Rule::DestroyData, command.span, reason);
-        }
-    }
-
-    /// Statements and orders to delete in the body of a request.
-    fn posts_deletion(&mut self, name: &str, command: &Command) {
-        let deletes = |text: &str| {
-            let marks = [
-                "drop database",
-                "drop table",
-                "drop measurement",
-                "truncate table",
-                "admin/tsdb/delete_series",
-                "admin/tsdb/clean_tombstones",
-                "<delete><query>*:*",
-                "deleteindex=true",
-                "\"purge_everything\":true",
-                "\"purge_everything\": true",
-            ];
-            marks.iter().any(|mark| text.contains(mark))
-        };
-        let mut texts = command.args().iter();
-        if texts.any(|word| deletes(&word.text.to_ascii_lowercase())) {
-            let reason = format!("`{name}` tells a server to delete what it holds");
-            self.add(Rule::DestroyData, command.span, reason);
-        }
-    }
-
-    /// `curl -X DELETE` of something on a server.
-    pub(super) fn rest_delete(&mut self, name: &str, command: &Command) {
-        if !matches!(name, "curl" | "http" | "https" | "xh" | "wget") {
-            return;
-        }
-        self.posts_deletion(name, command);
-        let texts: Vec<String> = command
-            .args()
-            .iter()
-            .map(|word| word.text.to_ascii_lowercase())
-            .collect();
-        let flags = ["-x", "--request", "--method"];
-        let method = texts
-            .windows(2)
-            .any(|pair| flags.contains(&pair[0].as_str()) && pair[1] == "delete")
-            || texts.iter().any(|text| {
-                matches!(
-                    text.as_str(),
-                    "-xdelete" | "--request=delete" | "--method=delete" | "delete"
-                )
-            });
-        let url = texts
-            .iter()
-            .find(|text| hosts::is_url(text) || text.starts_with("localhost"));
-        if let (true, Some(url)) = (method, url) {
-            let reason = format!("deletes {url} through its interface");
-            // One thing of a server that someone develops here.
-            let local = hosts::host_of(url).is_some_and(hosts::is_local);
-            let path = url
-                .split("://")
-                .last()
-                .and_then(|rest| rest.split_once('/'));
-            let path = path.map_or("", |(_, path)| path.trim_end_matches('/'));
-            let number = path.rsplit_once('/').map(|(_, last)| last);
-            let number = number.is_some_and(|last| last.contains(|c: char| c.is_ascii_digit()));
-            let one = number && !path.contains(['*', '_', '?']);
-            self.findings
-                .weigh(!(local && one), Rule::DestroyData, command.span, reason);
         }
     }
 }
@@ -288,7 +240,7 @@ fn table() -> &'static Table {
                 section = header_of(header);
                 continue;
             }
-            let Some((rule, severity, reason)) = section else {
+            let Some((rule, weight, reason)) = section else {
                 continue;
             };
             let mut words = line.split(' ');
@@ -296,11 +248,12 @@ fn table() -> &'static Table {
             let (absent, needs): (Vec<&str>, Vec<&str>) =
                 words.partition(|word| word.starts_with('!'));
             for program in programs.split('|') {
-                let needs = needs.iter().map(|word| word.split('|').collect()).collect();
+                let choices = |word: &&'static str| word.split('|').map(spaced).collect();
+                let needs = needs.iter().map(choices).collect();
                 let absent = absent.iter().map(|word| &word[1..]).collect();
                 let entry = Entry {
                     rule,
-                    severity,
+                    weight,
                     reason,
                     needs,
                     absent,
@@ -312,15 +265,25 @@ fn table() -> &'static Table {
     })
 }
 
-fn header_of(header: &'static str) -> Option<(Rule, Severity, &'static str)> {
-    let (inside, reason) = header.split_once("] ")?;
-    let (rule, severity) = inside.split_once(' ')?;
-    let severity = if severity == "error" {
-        Severity::Error
+/// A pattern with its blanks.
+fn spaced(choice: &'static str) -> Cow<'static, str> {
+    if choice.contains('?') {
+        choice.replace('?', " ").into()
     } else {
-        Severity::Warning
+        choice.into()
+    }
+}
+
+fn header_of(header: &'static str) -> Option<(Rule, Weight, &'static str)> {
+    let (inside, reason) = header.split_once("] ")?;
+    let (rule, weight) = inside.split_once(' ')?;
+    let weight = match weight {
+        "error" => Weight::Error,
+        "brief" => Weight::Brief,
+        "warning" => Weight::Warning,
+        _ => return None,
     };
-    Some((Rule::from_id(rule)?, severity, reason))
+    Some((Rule::from_id(rule)?, weight, reason))
 }
 
 #[cfg(test)]
@@ -335,10 +298,6 @@ mod tests {
         let mut count = 0;
         for header in headers {
             assert!(header_of(header).is_some(), "{header}");
-            assert!(
-                header.contains(" error]") || header.contains(" warning]"),
-                "{header}"
-            );
             count += 1;
         }
         assert!(count > 20);

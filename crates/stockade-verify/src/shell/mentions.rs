@@ -22,7 +22,9 @@ impl Judge<'_> {
         let lists = |word: &Word| word.text.starts_with("--files0-from");
         let lists = command.args().iter().any(lists);
         let reader = !Group::NotReaders.has(name) || name == "scp" || copies || lists;
-        let shower = Group::Showers.has(name);
+        let first = command.args().first().map_or("", |word| word.text.as_str());
+        let takes_away = name == "launchctl" && matches!(first, "unload" | "bootout" | "print");
+        let shower = Group::Showers.has(name) || takes_away;
         let listed = match &command.stdin {
             Stdin::Text(text)
                 if matches!(
@@ -38,8 +40,14 @@ impl Judge<'_> {
             let chosen = |text: &str| text.contains('^') && text.contains('=');
             command.args().iter().any(|word| chosen(&word.text))
         };
-        let written = ["-keyout", "-out"].map(|option| value_after(command, option));
+        // Keys that are written, or used for their purpose.
+        let key = value_of(command.args(), 'i', &[]).filter(|_| name == "scp");
+        let [keyout, out] = ["-keyout", "-out"].map(|option| value_after(command, option));
+        let written = [keyout, out, key];
         let words = command.args().iter().map(|word| word.text.as_str());
+        if reader && self.reads_unquoted(command) {
+            return;
+        }
         for text in words.chain(listed.split_whitespace()).take(MOST) {
             let speaks = matches!(
                 name,
@@ -92,7 +100,8 @@ impl Judge<'_> {
                     kinds = self.place(&format!("{candidate}x")).kinds();
                     kinds.retain(|kind| kind.persists().is_some());
                 }
-                if !shower && kinds.iter().any(|kind| kind.persists().is_some()) {
+                let message = text.contains(' ') && !text.contains(['>', '(', '=', ';']);
+                if !shower && !message && kinds.iter().any(|kind| kind.persists().is_some()) {
                     let file = if candidate.ends_with('/') { "x" } else { "" };
                     let path = format!("{candidate}{file}");
                     return self.write_at(&path, Writing::Append, command.span);
@@ -108,6 +117,14 @@ impl Judge<'_> {
 }
 
 impl Judge<'_> {
+    /// `cat ~/Library/Application Support/…`: a blank that people forget to quote.
+    fn reads_unquoted(&mut self, command: &Command) -> bool {
+        let cut = |text: &str| text.ends_with("/Application") || text.ends_with("/Group");
+        let pair = command.args().windows(2).find(|pair| cut(&pair[0].text));
+        let path = pair.map(|pair| format!("{} {}", pair[0].text, pair[1].text));
+        path.is_some_and(|path| self.read_at(&path, command.span))
+    }
+
     /// `cd ~/.ssh; cat id_rsa`, `tar c -C ~ .ssh`: a name that is a secret where it stands.
     fn reads_nearby(&mut self, name: &str, text: &str, command: &Command) -> bool {
         let alone = !text.starts_with(['-', '/', '~', '$']) && !text.contains(['/', ' ', '=', ':']);

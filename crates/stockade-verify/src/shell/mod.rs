@@ -1,6 +1,8 @@
 //! Shell scripts: judged command by command, after `stockade-shell` has read them.
 
+mod bare;
 mod blind;
+mod calls;
 mod disguise;
 mod disks;
 mod doors;
@@ -15,19 +17,25 @@ mod joined;
 mod listed;
 mod loops;
 mod mentions;
+mod misplaced;
 mod mistaken;
 mod modes;
+mod mounted;
 mod network;
 mod obfuscation;
+mod options;
 mod patterns;
 mod programs;
 mod ransom;
 mod rearranged;
 mod removal;
+mod requests;
 mod search;
+mod sent;
 mod services;
 mod sessions;
 mod shares;
+mod shows;
 mod slips;
 mod sources;
 mod spawn;
@@ -35,6 +43,7 @@ mod sql;
 mod staging;
 mod survey;
 mod system;
+mod unpacked;
 mod upload;
 
 use std::collections::HashSet;
@@ -51,6 +60,7 @@ use crate::rule::Rule;
 pub(crate) use foreign::judge as judge_foreign;
 
 use flow::Flow;
+use options::{has, operands, value_of};
 
 /// Commands in a script beyond which it is taken for one that administers or builds something.
 const LONG: usize = 12;
@@ -98,6 +108,8 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         inside: None,
         downloaded: HashSet::new(),
         made_executable: HashSet::new(),
+        unpacked: false,
+        unpacked_locked: false,
         encrypted: HashSet::new(),
         flow: Flow::default(),
         shares: Vec::new(),
@@ -181,6 +193,9 @@ pub(crate) struct Judge<'a> {
     /// Files that were downloaded.
     downloaded: HashSet<String>,
     made_executable: HashSet<String>,
+    /// An archive that was downloaded has been unpacked, and with a password.
+    unpacked: bool,
+    unpacked_locked: bool,
     /// Files of which an encrypted copy was made.
     encrypted: HashSet<String>,
     /// What files and variables hold of what was gathered.
@@ -241,6 +256,10 @@ impl Judge<'_> {
             return;
         }
         self.run_download(id, name, command);
+        self.unpacks_download(id, name, command);
+        self.runs_unpacked(command);
+        self.runs_named(name, command);
+        self.sent_to_odd_host(name, command);
         match name {
             "cd" | "pushd" | "chdir" => self.change_directory(command),
             "git" => self.git(command),
@@ -249,6 +268,8 @@ impl Judge<'_> {
         self.file_command(id, name, command);
         self.edits(name, command);
         self.collects(name, command);
+        self.shows_secret(id, name, command);
+        self.shows_variable(id, name, command);
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
@@ -260,13 +281,14 @@ impl Judge<'_> {
         self.tells_by_waiting(id, name, command);
         self.mounts_share(name, command);
         self.publishes_container(name, command);
+        self.does_to_mounted(name, command);
         self.renamed(name, command);
         self.described(id, name, command);
         self.records_aside(name, command, command.span);
         self.listed(id, name, command);
         self.service_deletes(name, command);
         self.survey_command(id, name, command);
-        self.rest_delete(name, command);
+        self.requests_deletion(name, command);
         self.deletes_listed(id, name, command);
         self.foreign_code(name, command);
         self.runs_written(name, command);
@@ -411,13 +433,17 @@ impl Judge<'_> {
     }
 }
 
-/// Whether a command only shows its help or version.
+/// Whether a command only shows its help or version. What others run is judged on its own.
 fn asks_for_help(command: &Command) -> bool {
     let args = command.args();
-    args.len() <= 2
-        && args
-            .last()
-            .is_some_and(|word| matches!(word.text.as_str(), "--help" | "--version" | "-help"))
+    let Some(last) = args.last() else {
+        return false;
+    };
+    match last.text.as_str() {
+        "--help" => !command.name().is_some_and(stockade_shell::is_shell),
+        "--version" | "-help" => args.len() <= 2,
+        _ => false,
+    }
 }
 
 /// Where a word's text stands unchanged in the source.
@@ -428,64 +454,4 @@ fn exact_base(source: &str, word: &Word) -> Option<usize> {
     }
     let inside = written.get(1..written.len().checked_sub(1)?)?;
     (inside == word.text).then_some(word.span.start + 1)
-}
-
-/// Arguments that are not options. After `--` everything is an operand.
-fn operands(args: &[Word]) -> impl Iterator<Item = &Word> {
-    let mut only = false;
-    args.iter().filter(move |word| {
-        if only {
-            return true;
-        }
-        if word.text == "--" {
-            only = true;
-            return false;
-        }
-        !word.text.starts_with('-') || word.text == "-"
-    })
-}
-
-/// Whether an option is given: a letter in a cluster, or a long name (with or without `=value`).
-fn has(args: &[Word], short: &str, long: &[&str]) -> bool {
-    args.iter()
-        .take_while(|word| word.text != "--")
-        .any(|word| {
-            let text = word.text.as_str();
-            if let Some(name) = text.strip_prefix("--") {
-                let name = name.split('=').next().unwrap_or(name);
-                return !name.is_empty() && long.contains(&name);
-            }
-            text.strip_prefix('-').is_some_and(|cluster| {
-                (!short.is_empty()
-                    && cluster.chars().all(|c| c.is_ascii_alphanumeric())
-                    && cluster.contains(|c| short.contains(c)))
-                    || long.contains(&cluster)
-            })
-        })
-}
-
-/// The value of an option: the next word, what follows `=`, or the rest of a short one.
-fn value_of<'w>(args: &'w [Word], short: char, long: &[&str]) -> Option<&'w str> {
-    for (at, word) in args.iter().enumerate() {
-        let text = word.text.as_str();
-        if let Some(name) = text.strip_prefix("--") {
-            if let Some((name, value)) = name.split_once('=') {
-                if long.contains(&name) {
-                    return Some(value);
-                }
-            } else if long.contains(&name) {
-                return args.get(at + 1).map(|word| word.text.as_str());
-            }
-        } else if let Some(cluster) = text.strip_prefix('-')
-            && let Some(found) = cluster.find(short)
-        {
-            let rest = &cluster[found + short.len_utf8()..];
-            return if rest.is_empty() {
-                args.get(at + 1).map(|word| word.text.as_str())
-            } else {
-                Some(rest)
-            };
-        }
-    }
-    None
 }

@@ -120,6 +120,9 @@ impl Judge<'_> {
             let special = |kind: &Kind| matches!(kind, Kind::Base) || kind.persists().is_some();
             let special = ours.kinds().iter().any(special) && self.is_brief();
             let own = ours.root == Root::Home || owner.contains(['$', ':']);
+            let programs = ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"];
+            let program = programs.iter().any(|start| ours.path.starts_with(start));
+            let own = own && (!program || owner.contains('$'));
             if name == "chown" && (system || special && !own) && !back {
                 let reason = format!("gives {} to {owner}", word.text);
                 self.add(Rule::FileMode, command.span, reason);

@@ -57,6 +57,7 @@ impl Judge<'_> {
             _ if member.in_group(Group::Streams) => self.sends_file(id, name, command),
             _ => self.any_door(id, name, command),
         }
+        self.publishes(name, command);
         let module = |pair: &[stockade_shell::Word]| {
             pair[0].text == "-m"
                 && matches!(
@@ -64,6 +65,8 @@ impl Judge<'_> {
                     "http.server" | "SimpleHTTPServer" | "pyftpdlib" | "smtpd" | "uploadserver"
                 )
         };
+        let takes =
+            |pair: &[stockade_shell::Word]| pair[0].text == "-m" && pair[1].text == "uploadserver";
         let first = args.first().map_or("", |word| word.text.as_str());
         let serves = args.windows(2).any(module)
             || name == "httpd" && has(args, "fhp", &[])
@@ -89,6 +92,8 @@ impl Judge<'_> {
             let wide = place.is_some_and(|place| {
                 place.is(Kind::System) || place.is_home() || is_temporary(&place.path)
             });
+            // What anyone may send files to, as nobody's own server does.
+            let wide = wide || args.windows(2).any(takes);
             let reason = "serves files to the network";
             self.findings
                 .weigh(wide, Rule::NetworkListen, command.span, reason);
@@ -96,7 +101,13 @@ impl Judge<'_> {
     }
 
     /// A redirection to `/dev/tcp/…`.
-    pub(super) fn network_device(&mut self, id: CommandId, op: RedirectOp, span: Span) {
+    pub(super) fn network_device(
+        &mut self,
+        id: CommandId,
+        target: &str,
+        op: RedirectOp,
+        span: Span,
+    ) {
         let script = self.script;
         let command = &script.commands[id];
         let name = command.name().unwrap_or_default();
@@ -132,6 +143,11 @@ impl Judge<'_> {
             let reason = "sends data through the shell's network device";
             return self.add(Rule::Exfiltration, command.span, reason);
         }
+        let mut parts = target.split('/').skip(3);
+        if parts.next().and_then(hosts::suspicion).is_some() {
+            let reason = format!("talks to a host of the wrong kind, {target}");
+            return self.add(Rule::NetworkHost, command.span, reason);
+        }
         self.warn(
             Rule::NetworkAccess,
             span,
@@ -156,6 +172,14 @@ impl Judge<'_> {
             self.socat_files(command);
         }
         self.sends_file(id, name, command);
+        let parts = args
+            .iter()
+            .flat_map(|word| word.text.split([':', ',', '/']));
+        let mut named = parts.filter(|part| !part.contains('='));
+        if let Some(host) = named.find(|part| hosts::suspicion(part).is_some()) {
+            let reason = format!("`{name}` talks to {host}, a host of the wrong kind");
+            return self.add(Rule::NetworkHost, command.span, reason);
+        }
         let pipeline = &self.script.pipelines[command.pipeline];
         let netcat = |other: &&Command| matches!(other.name(), Some("nc" | "ncat" | "netcat"));
         let all = self.script.commands[pipeline.commands.clone()].iter();
@@ -221,8 +245,10 @@ impl Judge<'_> {
                 "open" | "create" | "file"
             ) {
                 let path = path.split(',').next().unwrap_or(path);
-                if connects && let Some(held) = self.held(word, path) {
-                    let reason = format!("`socat` sends {}", held.by);
+                let held = self.held(word, path).map(|held| held.by);
+                let addressed = self.is_addressed(command).then(|| path.to_owned());
+                if connects && let Some(what) = held.or(addressed) {
+                    let reason = format!("`socat` sends {what}");
                     self.add(Rule::Exfiltration, command.span, reason);
                 }
                 self.read_at(path, command.span);
@@ -285,6 +311,12 @@ impl Judge<'_> {
             let reason = format!("`{name}` sends out what `{}` gathers", found.by);
             return self.add(Rule::Exfiltration, command.span, reason);
         }
+        if self.is_addressed(command)
+            && let Some(file) = self.reads_inside(&command.words)
+        {
+            let reason = format!("`{name}` sends {file} to a bare address");
+            return self.add(Rule::Exfiltration, command.span, reason);
+        }
         for word in operands(command.args()).filter(|word| word.text.contains('.')) {
             let collector = hosts::suspicion(&word.text).is_some();
             let carries = word.holes.iter().any(|hole| match &hole.kind {
@@ -296,7 +328,7 @@ impl Judge<'_> {
                 let reason = format!("`{name}` sends data out in a name it looks up");
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
-            if collector && name != "ping" {
+            if collector && (name != "ping" || hosts::is_named_for_attack(&word.text)) {
                 let reason = format!("`{name}` talks to {}", word.text);
                 return self.add(Rule::NetworkHost, command.span, reason);
             }

@@ -62,6 +62,8 @@ impl Judge<'_> {
                 && !looked_up
                 && !launcher
                 && !nested
+                && !is_arithmetic(written)
+                && !is_default(written, name)
             {
                 let reason = format!("`{name}`, written `{written}`");
                 return self.add(Rule::ObfuscatedCommand, command.span, reason);
@@ -152,7 +154,13 @@ impl Judge<'_> {
                 && word.literal().is_some()
                 && !is_variable(written);
             let hex = written.contains("\\x2f\\x65\\x74\\x63") || written.contains("2f657463");
-            if broken || hex {
+            // `cat $(echo L2V0Yw== | base64 -d)`: written in the script, and still not to be read.
+            let hows = ["base64 -d", "base64 --decode", "base64 -D", "xxd -r"];
+            let decoded = word.literal().is_some()
+                && written.starts_with(['$', '`', '"'])
+                && hows.iter().any(|how| written.contains(how))
+                && self.is_brief();
+            if broken || hex || decoded {
                 return self.add(
                     Rule::ObfuscatedCommand,
                     command.span,
@@ -291,4 +299,22 @@ fn spliced(word: &Word) -> bool {
         _ => false,
     };
     nothing && letters(&word.text[..hole.range.start]) && letters(&word.text[hole.range.end..])
+}
+
+/// `(( $(ls | wc -l) > 2 ))`, `$(( $(date +%s) / 60 ))`: the command is within a number.
+fn is_arithmetic(written: &str) -> bool {
+    let text = written.trim_start_matches('"');
+    let first = text.find("$(").map(|at| &text[at..]);
+    text.starts_with("((") || first.is_some_and(|first| first.starts_with("$(("))
+}
+
+/// `${SED-sed}`, `${AWKBINARY:-awk}`: another program may be chosen.
+fn is_default(written: &str, name: &str) -> bool {
+    let inside = written
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'));
+    let chosen = inside.and_then(|inside| inside.split_once('-'));
+    chosen.is_some_and(|(variable, default)| {
+        default == name && variable.contains(&name.to_ascii_uppercase())
+    })
 }

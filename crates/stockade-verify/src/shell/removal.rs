@@ -127,7 +127,8 @@ impl Judge<'_> {
         self.holds_for_ransom(command);
         for word in operands(command.args()) {
             let place = self.place(&word.text);
-            if place.is(Kind::Disk) {
+            // `/dev/$name`: nothing else there is worth overwriting.
+            if place.is(Kind::Disk) || place.path.starts_with("/dev/$") {
                 let reason = format!("overwrites the device {}", place.path);
                 self.add(Rule::DestroyDisk, command.span, reason);
             } else if !place.within(&self.analysis.verifier.allowed_paths) {

@@ -275,7 +275,9 @@ impl Judge<'_> {
                     let text = word.text.as_str();
                     ["-name", "-iname", "-path", "-regex", "-empty", "-xtype"].contains(&text)
                 };
-                if command.args().iter().any(named) {
+                let homes = place.root == Root::Home || place.path.starts_with("/home");
+                let kept = is_kept(pattern) && (homes || self.is_brief());
+                if command.args().iter().any(named) && !kept {
                     self.warn(Rule::FileDelete, command.span, reason);
                 } else {
                     self.add(Rule::DestroyFiles, command.span, reason);
@@ -384,6 +386,18 @@ fn removes(command: &Command) -> bool {
         command.name(),
         Some("rm" | "shred" | "unlink" | "truncate" | "wipe")
     )
+}
+
+/// Patterns of what people make and services keep: documents, pictures, databases, settings, keys.
+fn is_kept(pattern: &str) -> bool {
+    const KEPT: &[&str] = &[
+        "cfg", "conf", "db", "doc", "docx", "env", "jpeg", "jpg", "key", "mp4", "odt", "pdf",
+        "pem", "png", "ppt", "pptx", "sql", "sqlite", "sqlite3", "xls", "xlsx",
+    ];
+    let ending = pattern
+        .strip_prefix("*.")
+        .map(|ending| ending.trim_end_matches('*'));
+    ending.is_some_and(|ending| KEPT.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
 /// Set-id, sticky or writable by others.

@@ -198,6 +198,7 @@ const DRY: &[&str] = &[
     "--dry-run=server",
     "--generate-cli-skeleton",
     "--help",
+    "--preview-only",
     "-h",
     "--what-if",
 ];

@@ -56,7 +56,9 @@ impl Judge<'_> {
                 let whole = when(Matter::Work, packs_work(args));
                 self.names_theirs(args).or(whole)
             }
-            _ => asked(name, args).or_else(|| self.grouped(name, args)),
+            _ => asked(name, args)
+                .or_else(|| copied_out(name, args))
+                .or_else(|| self.grouped(name, args)),
         }
     }
 
@@ -163,6 +165,21 @@ fn asked(name: &str, args: &[Word]) -> Option<Matter> {
         }
         _ => None,
     }
+}
+
+/// `docker cp db:/var/lib/data -`: what others keep in a container.
+fn copied_out(name: &str, args: &[Word]) -> Option<Matter> {
+    let copies = args.first().is_some_and(|word| word.text == "cp");
+    let container = matches!(
+        name,
+        "docker" | "podman" | "nerdctl" | "kubectl" | "oc" | "lxc"
+    );
+    let mut words = operands(args).filter(|_| copies && container);
+    let theirs = words.any(|word| {
+        let path = word.text.split_once(':').map(|(_, path)| path);
+        path.is_some_and(|path| is_others(&Place::new(path)))
+    });
+    when(Matter::Theirs, theirs)
 }
 
 fn when(matter: Matter, holds: bool) -> Option<Matter> {

@@ -160,18 +160,22 @@ impl Judge<'_> {
             let end = rest
                 .find([' ', ')', '"', '\'', ';', '\n', '&'])
                 .unwrap_or(rest.len());
-            let Some((_, name)) = rest[..end].rsplit_once('$') else {
-                continue;
+            let mut names = rest[..end].split('$').skip(1).map(|name| {
+                let name = name.trim_start_matches('{');
+                let end = name.find(|c: char| !c.is_alphanumeric() && c != '_');
+                &name[..end.unwrap_or(name.len())]
+            });
+            let counted = |name: &str| {
+                let counts = [
+                    format!("for {name} in {{"),
+                    format!("for {name} in $(seq"),
+                    format!("for {name} in `seq"),
+                    format!("for (({name}="),
+                    format!("for (( {name}="),
+                ];
+                !name.is_empty() && counts.iter().any(|count| source.contains(count))
             };
-            let name = name.trim_matches(['{', '}']);
-            let counts = [
-                format!("for {name} in {{"),
-                format!("for {name} in $(seq"),
-                format!("for {name} in `seq"),
-                format!("for (({name}="),
-                format!("for (( {name}="),
-            ];
-            if !name.is_empty() && counts.iter().any(|count| source.contains(count)) {
+            if names.any(counted) {
                 let span = crate::result::Span::new(at, at + end);
                 let reason = "tries one address or port after the other";
                 return self.add(Rule::SystemSurvey, span, reason);
@@ -207,6 +211,14 @@ impl Judge<'_> {
         }
         let args = command.args();
         let reads = |other: &Command| matches!(other.name(), Some("cat" | "head" | "crunch"));
+        // Words of a loop: known, and several in the place of one.
+        let given = args.iter().position(|word| word.text == "-p");
+        let given = given.and_then(|at| args.get(at + 1..at + 3));
+        let several = |pair: &[Word]| pair[0].span == pair[1].span && pair[0].text != pair[1].text;
+        if name == "sshpass" && given.is_some_and(several) {
+            let reason = "tries one password after the other";
+            return self.add(Rule::SystemSurvey, command.span, reason);
+        }
         let listed = |word: &Word| {
             let mut inner = word.substitutions().flatten();
             let several = self.source.contains("for ");

@@ -148,8 +148,10 @@ impl Judge<'_> {
         }
         let everything = name == "kill" && (target("-1") || target("1") && fatal);
         let by_name = matches!(name, "pkill" | "killall");
+        let of_someone =
+            has(args, "u", &["euid", "uid", "user"]) || args.iter().any(|word| word.text == "-U");
         let broad = name == "killall5"
-            || by_name && has(args, "u", &["euid", "uid", "user"]) && operands(args).count() <= 1
+            || by_name && of_someone && operands(args).count() <= 1
             || by_name
                 && operands(args)
                     .any(|word| matches!(word.text.as_str(), "." | "init" | "systemd"));

@@ -2,29 +2,13 @@
 
 use stockade_shell::{Command, CommandId, Word};
 
-use super::gather::{Gathered, Matter, is_dump, is_others, is_secret_name, is_telling};
+use super::gather::{Gathered, Matter, is_dump, is_named_secret, is_others, is_telling};
+use super::misplaced::misplaced_secret;
+use super::sent::{Sent, configured, sent_data};
 use super::{Judge, has, operands, value_of};
 use crate::files::Writing;
 use crate::hosts;
 use crate::rule::Rule;
-
-/// Options whose value is a file to send.
-const FILE_OPTIONS: &[&str] = &["-T", "--upload-file", "--post-file", "--body-file", "-post"];
-/// Options whose value is data, or `@` and a file.
-const DATA_OPTIONS: &[&str] = &[
-    "-d",
-    "--data",
-    "--data-binary",
-    "--data-raw",
-    "--data-urlencode",
-    "--data-ascii",
-    "--json",
-    "-F",
-    "--form",
-    "--form-string",
-    "--post-data",
-    "--body-data",
-];
 
 impl Judge<'_> {
     /// Local data given to a network command on its input.
@@ -33,6 +17,8 @@ impl Judge<'_> {
             let host = hosts::host_of(&word.text).unwrap_or(&word.text);
             hosts::is_public_address(host)
         });
+        let raw = super::programs::Group::Streams.has(name) || name == "openssl";
+        let strange = strange || raw && self.is_addressed(command);
         // Machines nearby have short names, or private addresses.
         let far = |word: &Word| {
             let host = hosts::host_of(&word.text).unwrap_or_default();
@@ -108,6 +94,7 @@ impl Judge<'_> {
         if let Some(word) = args.iter().find(|word| word.text.starts_with("file://")) {
             self.read_at(&word.text, command.span);
         }
+        self.fetches_into_memory(name, command);
         let output = match name {
             "curl" => value_of(args, 'o', &["output"]),
             _ => value_of(args, 'O', &["output-document"])
@@ -122,9 +109,23 @@ impl Judge<'_> {
         }
     }
 
+    /// `wget -O /dev/shm/x`: where nothing is left of it when the machine stops.
+    fn fetches_into_memory(&mut self, name: &str, command: &Command) {
+        let mut words = command.args().iter().map(|word| word.text.as_str());
+        let target = words.find(|text| {
+            let there = text.contains("/dev/shm/") || text.ends_with("/dev/shm");
+            there && !hosts::is_url(text)
+        });
+        if let Some(target) = target.filter(|_| self.is_brief()) {
+            let reason = format!("`{name}` fetches into memory, {target}");
+            self.add(Rule::DownloadRun, command.span, reason);
+        }
+    }
+
     /// Files and what commands tell of this machine, in an upload.
     fn uploads(&mut self, id: CommandId, name: &str, command: &Command, local: bool) -> bool {
-        let mut sent = sent_data(command.args());
+        let mut sent = sent_data(name, command.args());
+        sent.extend(configured(command));
         if matches!(name, "http" | "https" | "httpie" | "xh" | "xhs") {
             // `name@file`, `name=@file`, `@file`
             let items = command.args().iter().filter_map(|word| {
@@ -132,13 +133,14 @@ impl Judge<'_> {
                 let item = !hosts::is_url(&word.text) && !word.text.starts_with('-');
                 item.then(|| Sent {
                     file: Some((word, file.to_owned())),
+                    body: false,
                 })
             });
             sent.extend(items);
         }
         for (word, file) in sent.iter().filter_map(|data| data.file.as_ref()) {
             let place = self.place(file);
-            let outside = file.starts_with(['/', '~', '$']) || is_dump(file);
+            let outside = file.starts_with(['/', '~']) || is_dump(file);
             let held = self.flow.file(&self.key(word, file)).cloned();
             let reason = format!("`{name}` uploads {file}");
             if is_telling(&place) || !local && outside {
@@ -149,9 +151,19 @@ impl Judge<'_> {
                 self.leaks(&held, command, reason);
                 return true;
             }
+            if file.starts_with('$') && !local {
+                // Whatever it is: a long script knows.
+                let brief = self.is_brief();
+                self.findings
+                    .weigh(brief, Rule::Exfiltration, command.span, reason);
+                return true;
+            }
         }
         if local {
             return false;
+        }
+        if self.uploads_to_address(name, command, &sent) {
+            return true;
         }
         if let Some(found) = self.gathered_inside(&command.words) {
             let reason = format!("`{name}` sends what `{}` gathers", found.by);
@@ -159,9 +171,10 @@ impl Judge<'_> {
             return true;
         }
         let posts = !sent.is_empty() || has(command.args(), "T", &["post_data"]);
-        if (posts || self.takes_from_input(id, command))
-            && let Some(found) = self.fed(id)
-        {
+        let posts = posts || self.takes_from_input(id, command);
+        // `cat secret | curl host`: meant to, even if nothing arrives.
+        let meant = |found: &Gathered| found.matter == Matter::Theirs && self.is_brief();
+        if let Some(found) = self.fed(id).filter(|found| posts || meant(found)) {
             let reason = format!("`{name}` sends what `{}` gathers", found.by);
             self.leaks(&found, command, reason);
             return true;
@@ -251,9 +264,10 @@ impl Judge<'_> {
             let others = is_others(&place) && outside && !backs_up;
             let held = self.flow.file(&self.key(word, &word.text));
             let held = held.is_some_and(|held| held.matter > Matter::Dump);
-            if is_telling(&place) || others || held {
+            let telling = is_telling(&place) || is_named_secret(&word.text);
+            if telling || others || held {
                 let reason = format!("`{name}` sends {}", word.text);
-                let certain = is_telling(&place) || self.is_brief();
+                let certain = telling || self.is_brief();
                 self.findings
                     .weigh(certain, Rule::Exfiltration, command.span, reason);
                 return;
@@ -295,93 +309,6 @@ fn names_shell(line: &str) -> bool {
     words.any(stockade_shell::is_shell)
 }
 
-/// Variables of well-known services, with a part of the names of the hosts they are for.
-const OWNERS: &[(&str, &[&str])] = &[
-    ("AWS_", &["amazonaws", "amazon.", "aws."]),
-    ("GITHUB_TOKEN", &["github"]),
-    ("GH_TOKEN", &["github"]),
-    ("GITLAB_TOKEN", &["gitlab"]),
-    ("CI_JOB_TOKEN", &["gitlab", "$CI_API", "$CI_SERVER"]),
-    ("NPM_TOKEN", &["npm", "registry"]),
-    ("PYPI_TOKEN", &["pypi"]),
-    ("OPENAI_API_KEY", &["openai", "azure"]),
-    ("ANTHROPIC_API_KEY", &["anthropic"]),
-    ("SLACK_", &["slack"]),
-    ("STRIPE_", &["stripe"]),
-    ("AZURE_", &["azure", "microsoft", "windows.net"]),
-    ("GOOGLE_", &["google"]),
-    ("HF_TOKEN", &["huggingface", "hf.co"]),
-    ("HUGGING", &["huggingface", "hf.co"]),
-    ("HEROKU_API_KEY", &["heroku"]),
-    ("DIGITALOCEAN_", &["digitalocean"]),
-    ("CLOUDFLARE_", &["cloudflare"]),
-    ("VAULT_TOKEN", &["vault", "$VAULT_ADDR"]),
-    ("TWILIO_", &["twilio"]),
-    ("SENDGRID_", &["sendgrid"]),
-    ("DOCKER_", &["docker"]),
-    ("DATABASE_URL", &[]),
-    ("DB_PASS", &[]),
-    ("PGPASSWORD", &[]),
-    ("MYSQL_", &[]),
-    ("POSTGRES_", &[]),
-    ("REDIS_PASS", &[]),
-    ("MONGO_", &[]),
-    ("SECRET_KEY_BASE", &[]),
-    ("DJANGO_SECRET_KEY", &[]),
-    ("JWT_SECRET", &[]),
-    ("SSH_PRIVATE_KEY", &[]),
-    ("SUDO_PASS", &[]),
-];
-
-/// A well-known service's secret in the body or address of a request to someone else.
-fn misplaced_secret(args: &[Word]) -> Option<&str> {
-    let mut header = false;
-    for word in args {
-        let skipped = std::mem::replace(&mut header, false);
-        let text = word.text.as_str();
-        if matches!(
-            text,
-            "-H" | "--header" | "-u" | "--user" | "--oauth2-bearer"
-        ) {
-            header = true;
-        }
-        let authorises = skipped || text.to_ascii_lowercase().contains("authorization");
-        if authorises {
-            continue;
-        }
-        let owner = |name: &&str| {
-            let known = OWNERS.iter().find(|(owned, _)| name.starts_with(owned));
-            known.is_some_and(|(owned, hosts)| {
-                let secret = !owned.ends_with('_') || is_secret_name(name);
-                secret && !args.iter().any(|word| is_meant(&word.text, hosts))
-            })
-        };
-        if let Some(name) = word.variables().find(owner) {
-            return Some(name);
-        }
-    }
-    None
-}
-
-/// Whether an address is one of a service's own: by the name that was registered, not by what
-/// anyone may put before or after it.
-fn is_meant(text: &str, owners: &[&str]) -> bool {
-    if text.starts_with('$') {
-        return owners.iter().any(|owner| text.starts_with(owner));
-    }
-    let text = text.trim_start_matches("url=");
-    if !hosts::is_url(text) && text.contains([' ', '=', '@']) {
-        return false;
-    }
-    let Some(host) = hosts::host_of(text).filter(|host| host.contains('.')) else {
-        return false;
-    };
-    let mut labels = host.rsplit('.');
-    let (top, name) = (labels.next(), labels.next());
-    let registered = format!("{}.{}", name.unwrap_or_default(), top.unwrap_or_default());
-    owners.iter().any(|owner| registered.contains(owner))
-}
-
 /// Several variables that say who runs this and where, in one request.
 fn tells_who(args: &[Word]) -> bool {
     const WHO: &[&str] = &[
@@ -407,54 +334,4 @@ fn tells_who(args: &[Word]) -> bool {
 /// `host:path`, `remote:`, a URL.
 fn is_remote(text: &str) -> bool {
     text.contains(':') && !text.starts_with(['/', '~', '.', '$'])
-}
-
-/// Something in an upload.
-struct Sent<'w> {
-    file: Option<(&'w Word, String)>,
-}
-
-/// The data and files that a command's options send.
-fn sent_data(args: &[Word]) -> Vec<Sent<'_>> {
-    let mut out = Vec::new();
-    for (at, word) in args.iter().enumerate() {
-        let text = word.text.as_str();
-        let next = args.get(at + 1);
-        let long = text.split_once('=').filter(|_| text.starts_with("--"));
-        // `-d@file`, `-T/path`
-        let short = (text.len() > 2 && !text.starts_with("--")).then(|| text.split_at_checked(2));
-        let short = short
-            .flatten()
-            .filter(|(flag, _)| FILE_OPTIONS.contains(flag) || DATA_OPTIONS.contains(flag));
-        let (flag, value, holder) = match long.or(short) {
-            Some((flag, value)) => (flag, value, word),
-            None => match next {
-                Some(next) => (text, next.text.as_str(), next),
-                None => (text, "", word),
-            },
-        };
-        // `-sF value`: the last of a cluster.
-        let cluster = flag.len() > 2
-            && flag.bytes().skip(1).all(|b| b.is_ascii_alphabetic())
-            && flag.starts_with('-');
-        let last = match flag.bytes().last().filter(|_| cluster) {
-            Some(b'F') => "-F",
-            Some(b'T') => "-T",
-            Some(b'd') => "-d",
-            _ => flag,
-        };
-        let flag = last;
-        if FILE_OPTIONS.contains(&flag) {
-            let file = Some((holder, value.to_owned()));
-            out.push(Sent { file });
-        } else if DATA_OPTIONS.contains(&flag) {
-            // `@file`, `name=@file`, `name=<file`, `name@file`; also more than one of a form.
-            let file = value.split_once('@').map(|(_, file)| file);
-            let file = file.or_else(|| value.split_once("=<").map(|(_, file)| file));
-            let file = file.map(|file| file.split(';').next().unwrap_or(file).to_owned());
-            let file = file.map(|file| (holder, file));
-            out.push(Sent { file });
-        }
-    }
-    out
 }
