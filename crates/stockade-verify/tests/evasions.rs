@@ -456,6 +456,8 @@ fn javascript_in_any_spelling() {
         "require(Buffer.from('Y2hpbGRfcHJvY2Vzcw==', 'base64').toString()).exec('rm -rf /')",
         "require('child_process')[String.fromCharCode(101,120,101,99)]('rm -rf /')",
         "process.mainModule.require('child_process').exec('rm -rf /')",
+        "process.mainModule.constructor._load('child_process').exec('rm -rf /')",
+        "require.main.constructor._load('child_' + 'process').exec('rm -rf /')",
         "import('child_process').then(c => c.exec('rm -rf /'))",
         "eval(\"require('child_process').exec('rm -rf /')\")",
         "new Function(\"require('child_process').exec('rm -rf /')\")()",

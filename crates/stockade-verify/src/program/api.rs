@@ -349,6 +349,15 @@ fn javascript_path(path: &str, attr: &str) -> String {
     if path == "fs" && attr == "promises" || path == "process.mainModule" && attr == "exports" {
         return path.to_owned();
     }
+    let is_module = || {
+        matches!(
+            path,
+            "module" | "module.parent" | "process.mainModule" | "require.main"
+        )
+    };
+    if attr == "constructor" && is_module() {
+        return "Module".to_owned();
+    }
     if attr == "constructor" && (path == "Function" || path == "eval" || path.contains('.')) {
         return "Function".to_owned();
     }

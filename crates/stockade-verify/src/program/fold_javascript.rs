@@ -19,9 +19,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         "require"
         | "import"
         | "process.mainModule.require"
-        | "process.mainModule.constructor._load"
         | "module.require"
-        | "module.constructor._load"
         | "module._load"
         | "Module._load" => {
             let module = text?;
