@@ -79,6 +79,11 @@ fn passwords_tried_one_after_the_other() {
     );
     is_unsafe(
         "python",
+        "import paramiko, itertools\nc = paramiko.SSHClient()\nfor pw in map(''.join, itertools.product('abc', repeat=4)):\n    c.connect(host, username='root', password=pw)\n",
+        survey,
+    );
+    is_unsafe(
+        "python",
         "import ftplib\nf = ftplib.FTP('ftp.example.org')\nfor pw in ['a', 'b', 'c']:\n    f.login('root', pw)\n",
         survey,
     );

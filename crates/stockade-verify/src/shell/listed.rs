@@ -129,7 +129,14 @@ impl Judge<'_> {
             let reason = format!("`{name}` stops whatever is listed to it");
             return self.add(Rule::SystemStop, command.span, reason);
         }
-        if client && listed && command.args().iter().any(deletes) {
+        // What nothing uses any more may go.
+        let unused = |word: &Word| {
+            let filters = ["dangling=true", "status=exited", "status=created"];
+            filters.iter().any(|filter| word.text.ends_with(filter))
+        };
+        let mut lists = self.script.upstream(id).into_iter();
+        let unused = lists.any(|by| self.script.commands[by].args().iter().any(unused));
+        if client && listed && !unused && command.args().iter().any(deletes) {
             let reason = format!("`{name}` deletes whatever is listed to it");
             self.add(Rule::DestroyData, command.span, reason);
         }

@@ -174,7 +174,7 @@ impl Judge<'_> {
 }
 
 /// The word after an option of `openssl` that names what it writes.
-fn value_after<'c>(command: &'c Command, option: &str) -> Option<&'c str> {
+pub(super) fn value_after<'c>(command: &'c Command, option: &str) -> Option<&'c str> {
     let args = command.args();
     let at = args.iter().position(|word| word.text == option)?;
     args.get(at + 1).map(|word| word.text.as_str())

@@ -107,6 +107,7 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
         directory: None,
         inside: None,
         downloaded: HashSet::new(),
+        decoded: HashSet::new(),
         made_executable: HashSet::new(),
         unpacked: false,
         unpacked_locked: false,
@@ -192,6 +193,8 @@ pub(crate) struct Judge<'a> {
     inside: Option<Place>,
     /// Files that were downloaded.
     downloaded: HashSet<String>,
+    /// Files that encoded text was turned back into.
+    decoded: HashSet<String>,
     made_executable: HashSet<String>,
     /// An archive that was downloaded has been unpacked, and with a password.
     unpacked: bool,
