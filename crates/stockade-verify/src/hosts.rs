@@ -119,7 +119,21 @@ pub(crate) fn is_metadata(text: &str) -> bool {
         "metadata.tencentyun.com",
         "192.0.0.192",
     ];
-    host_of(text).is_some_and(|host| hosts.contains(&host))
+    // What a machine is called and where it stands is no secret.
+    let plain = matches!(
+        text.trim_end_matches('/').rsplit('/').next(),
+        Some(
+            "public-ipv4"
+                | "public-hostname"
+                | "local-ipv4"
+                | "local-hostname"
+                | "instance-id"
+                | "instance-type"
+                | "availability-zone"
+                | "region"
+        )
+    );
+    !plain && host_of(text).is_some_and(|host| hosts.contains(&host))
 }
 
 /// Whether a host is this machine.

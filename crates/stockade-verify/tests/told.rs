@@ -241,6 +241,7 @@ fn ordinary_scripts_that_look_odd() {
             "LogText \"Found a job (/etc/anacrontab): ${I}\"",
             "Display --text \"- umask (/etc/profile and /etc/profile.d)\" --color GREEN",
             "getent group shadow",
+            "curl -s http://169.254.169.254/latest/meta-data/public-ipv4",
             "docker images -f dangling=true -q | xargs -r docker rmi",
             "mail -s report me@example.com < /var/log/backup.log",
         ],

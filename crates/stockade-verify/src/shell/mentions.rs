@@ -25,6 +25,7 @@ impl Judge<'_> {
         let first = command.args().first().map_or("", |word| word.text.as_str());
         let takes_away = name == "launchctl" && matches!(first, "unload" | "bootout" | "print");
         let shower = Group::Showers.has(name) || takes_away;
+        let sourced = self.is_sourced(command);
         let listed = match &command.stdin {
             Stdin::Text(text)
                 if matches!(
@@ -101,6 +102,7 @@ impl Judge<'_> {
                     kinds.retain(|kind| kind.persists().is_some());
                 }
                 if !shower
+                    && !sourced
                     && !is_message(text)
                     && kinds.iter().any(|kind| kind.persists().is_some())
                 {
@@ -125,6 +127,12 @@ fn is_message(text: &str) -> bool {
 }
 
 impl Judge<'_> {
+    /// A function of another file of the same program: few programs are called like one.
+    fn is_sourced(&self, command: &Command) -> bool {
+        let called = command.words.first().map_or("", |word| word.text.as_str());
+        !self.is_brief() && called.contains(|c: char| c == '_' || c.is_uppercase())
+    }
+
     /// `cat ~/Library/Application Support/…`: a blank that people forget to quote.
     fn reads_unquoted(&mut self, command: &Command) -> bool {
         let cut = |text: &str| text.ends_with("/Application") || text.ends_with("/Group");
