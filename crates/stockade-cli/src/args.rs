@@ -57,17 +57,21 @@ pub(crate) struct Cli {
 ///
 /// `run` is tried first with a parser that knows nothing else: to build the one for all commands
 /// takes as long as to start the program, and `run` is started for every command of an agent.
-/// Whatever it does not take goes to the whole parser, whose words are those people see.
-pub(crate) fn parse(argv: Vec<OsString>) -> Result<Command, clap::Error> {
+/// Whatever it does not take goes to the whole parser, whose words are those people see: it reads
+/// the line `again`, because the words went into what the other made of them.
+pub(crate) fn parse<Words: Iterator<Item = OsString>>(
+    mut argv: Vec<OsString>,
+    again: impl FnOnce() -> Words,
+) -> Result<Command, clap::Error> {
     if argv.get(1).is_some_and(|word| word == "run") {
         let alone = RunArgs::augment_args(clap::Command::new("run"));
-        if let Ok(mut matches) = alone.try_get_matches_from(&argv[1..])
+        if let Ok(mut matches) = alone.try_get_matches_from(argv.split_off(1))
             && let Ok(args) = RunArgs::from_arg_matches_mut(&mut matches)
         {
             return Ok(Command::Run(Box::new(args)));
         }
     }
-    Cli::try_parse_from(argv).map(|cli| cli.command)
+    Cli::try_parse_from(again()).map(|cli| cli.command)
 }
 
 #[derive(Debug, Subcommand)]

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     if let Some(code) = behind_the_scenes(&argv) {
         return code;
     }
-    let command = match args::parse(argv) {
+    let command = match args::parse(argv, std::env::args_os) {
         Ok(command) => command,
         Err(refusal) => return commands::usage(&refusal),
     };

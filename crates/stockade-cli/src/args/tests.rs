@@ -116,19 +116,22 @@ fn the_short_way_reads_run_like_the_whole_parser() {
             let words = ["stockade", "run"].iter().chain(*words);
             words.map(OsString::from)
         };
-        let short = parse(line().collect()).unwrap();
+        let short = parse(line().collect(), line).unwrap();
         let whole = Cli::try_parse_from(line()).unwrap().command;
         assert_eq!(format!("{short:?}"), format!("{whole:?}"));
     }
     // What it refuses, the whole parser explains.
-    let refusal = parse(["stockade", "run", "--nope"].map(OsString::from).to_vec()).unwrap_err();
+    let refused = |flag: &str| {
+        let line = ["stockade", "run", flag].map(OsString::from);
+        parse(line.to_vec(), || line.into_iter()).unwrap_err()
+    };
+    let refusal = refused("--nope");
     assert!(
         refusal.to_string().contains("Usage: stockade run"),
         "{refusal}"
     );
     for flag in ["--help", "--version"] {
-        let shown = parse(["stockade", "run", flag].map(OsString::from).to_vec()).unwrap_err();
-        assert!(!shown.use_stderr(), "{flag}");
+        assert!(!refused(flag).use_stderr(), "{flag}");
     }
 }
 
