@@ -105,13 +105,14 @@ impl Keeper {
     ) -> Result<Self, Failure> {
         let Place(dir) = place;
         let told = |error: std::io::Error| format!("{}: {error}", dir.display());
-        let (around, size) = match disk {
-            Disk::Host => (&["env"][..], String::new()),
-            // The disk goes with the mount namespace.
-            Disk::Small { mib } => (&["unshare", "-m"][..], format!("{mib}m")),
+        let size = match disk {
+            Disk::Host => String::new(),
+            Disk::Small { mib } => format!("{mib}m"),
         };
-        let mut shell = Command::new(around[0])
-            .args(&around[1..])
+        // What an engine mounts goes with it, and nobody else sees it come and go: another one that
+        // shows the host's mounts in a container must find them all.
+        let mut shell = Command::new("unshare")
+            .args(["--mount", "--propagation", "slave"])
             .args(["/bin/sh", "-c", SCRIPT, "keeper"])
             .arg(&dir)
             .args([&size, left])
