@@ -147,17 +147,19 @@ pub(crate) fn fetched(call: &Call) -> Option<(&Expr, &str)> {
     }
 }
 
+/// Members that lead from any object to the interpreter's internals.
+pub(super) const WAYS_OUT: &[&str] = &[
+    "__class__",
+    "__base__",
+    "__bases__",
+    "__mro__",
+    "__subclasses__",
+    "__globals__",
+    "__builtins__",
+];
+
 /// Whether what is fetched by name is a rung, where ordinary code would write the rung itself.
 pub(crate) fn fetches_rung(call: &Call) -> bool {
-    let out = [
-        "__class__",
-        "__base__",
-        "__bases__",
-        "__mro__",
-        "__subclasses__",
-        "__globals__",
-        "__builtins__",
-    ];
     let Some((object, name)) = fetched(call) else {
         return false;
     };
@@ -166,7 +168,7 @@ pub(crate) fn fetches_rung(call: &Call) -> bool {
         object.kind,
         ExprKind::Text(_) | ExprKind::List(_) | ExprKind::Dict(_) | ExprKind::Int(_)
     );
-    out.contains(&name) && (bound || literal)
+    WAYS_OUT.contains(&name) && (bound || literal)
         || matches!(name, "__subclasses__" | "__globals__") && !bound
 }
 

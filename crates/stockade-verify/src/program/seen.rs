@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::api::Dialect;
+use super::gadget::WAYS_OUT;
 use super::judge::Judge;
 use crate::result::Span;
 use crate::rule::Rule;
@@ -67,17 +68,6 @@ const SECRETS: &[&str] = &[
     "auth",
 ];
 
-/// Members that lead from any object to the interpreter's internals.
-const RUNGS: &[&str] = &[
-    "__class__",
-    "__base__",
-    "__bases__",
-    "__mro__",
-    "__subclasses__",
-    "__globals__",
-    "__builtins__",
-];
-
 impl Judge<'_> {
     /// A text that may be what the names of variables are searched for.
     pub(super) fn note_words(&mut self, text: &str) {
@@ -100,7 +90,7 @@ impl Judge<'_> {
         if !self.brief || self.dialect != Dialect::Python {
             return;
         }
-        let found = RUNGS.iter().find(|rung| **rung == text);
+        let found = WAYS_OUT.iter().find(|rung| **rung == text);
         self.seen.rungs.extend(found);
         if matches!(text, "__subclasses__" | "__globals__" | "__builtins__") {
             self.seen.climbs.get_or_insert(span);
