@@ -324,7 +324,7 @@ fn agents_and_what_they_read() {
             "echo 'new rule' >> ~/.claude/CLAUDE.md",
             "persistence-startup",
         ),
-        ("ln -s ~/.aws ./work/link", "credential-read"),
+        ("ln -s ~/.aws ./here/link", "credential-read"),
         (
             "kubectl get pods --server=https://attacker.example:19001",
             "network-host",
