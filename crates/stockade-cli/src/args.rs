@@ -6,6 +6,8 @@ mod hosts;
 mod image;
 mod policy;
 mod proxy;
+#[cfg(unix)]
+mod repeated;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -60,18 +62,30 @@ pub(crate) struct Cli {
 /// Whatever it does not take goes to the whole parser, whose words are those people see: it reads
 /// the line `again`, because the words went into what the other made of them.
 pub(crate) fn parse<Words: Iterator<Item = OsString>>(
-    mut argv: Vec<OsString>,
+    argv: Vec<OsString>,
     again: impl FnOnce() -> Words,
 ) -> Result<Command, clap::Error> {
-    if argv.get(1).is_some_and(|word| word == "run") {
-        let alone = RunArgs::augment_args(clap::Command::new("run"));
-        if let Ok(mut matches) = alone.try_get_matches_from(argv.split_off(1))
-            && let Ok(args) = RunArgs::from_arg_matches_mut(&mut matches)
-        {
-            return Ok(Command::Run(Box::new(args)));
-        }
+    match short(argv) {
+        Some(run) => Ok(Command::Run(Box::new(run))),
+        None => Cli::try_parse_from(again()).map(|cli| cli.command),
     }
-    Cli::try_parse_from(again()).map(|cli| cli.command)
+}
+
+/// Reads what is a sound `run`, and nothing else.
+fn short(mut argv: Vec<OsString>) -> Option<RunArgs> {
+    if argv.get(1)? != "run" {
+        return None;
+    }
+    let words = argv.split_off(1);
+    #[cfg(unix)]
+    let (words, repeated) = repeated::Repeated::take_out(words);
+    let alone = RunArgs::augment_args(clap::Command::new("run"));
+    let mut matches = alone.try_get_matches_from(words).ok()?;
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "nothing is added there"))]
+    let mut args = RunArgs::from_arg_matches_mut(&mut matches).ok()?;
+    #[cfg(unix)]
+    repeated.add_to(&mut args.policy);
+    Some(args)
 }
 
 #[derive(Debug, Subcommand)]

@@ -93,8 +93,9 @@ const MAX_PARTS: usize = 63;
 
 impl PathGlob {
     /// Whether a text would be read as a pattern rather than as a plain path.
-    pub fn is_pattern(text: &str) -> bool {
-        text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'['))
+    pub fn is_pattern(text: impl AsRef<[u8]>) -> bool {
+        let mut bytes = text.as_ref().iter();
+        bytes.any(|byte| matches!(byte, b'*' | b'?' | b'['))
     }
 
     /// Reads a pattern; relative patterns are taken below `base`.

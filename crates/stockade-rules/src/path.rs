@@ -1,11 +1,12 @@
 //! Absolute, lexically normalised paths: the only kind that rules are made of.
 
-use std::borrow::Cow;
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
@@ -15,8 +16,11 @@ use crate::word::shell_word;
 ///
 /// Normalisation is lexical, as POSIX resolves `..` only for trees without symlinks; the engine
 /// resolves links before it compares, so a rule's text and a landing path meet in one form.
+///
+/// A copy is another handle on the same text: the path of a rule goes from the profile through
+/// what is found on the host into the plan, and there may be hundreds.
 #[derive(Clone)]
-pub struct AbsPath(PathBuf);
+pub struct AbsPath(Arc<Path>);
 
 /// Why a text is not an [`AbsPath`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +41,7 @@ pub enum PathError {
 impl AbsPath {
     /// The root directory.
     pub fn root() -> Self {
-        Self(PathBuf::from("/"))
+        Self(Arc::from(Path::new("/")))
     }
 
     /// Takes an absolute path and normalises it.
@@ -45,13 +49,10 @@ impl AbsPath {
     /// # Errors
     /// If the path is empty, relative or contains a NUL byte.
     pub fn new(path: impl AsRef<Path>) -> Result<Self, PathError> {
-        Self::checked(Cow::Borrowed(path.as_ref()))
-    }
-
-    fn checked(path: Cow<'_, Path>) -> Result<Self, PathError> {
+        let path = path.as_ref();
         let text = path.as_os_str();
         if is_normal(text.as_encoded_bytes()) {
-            return Ok(Self(path.into_owned()));
+            return Ok(Self(Arc::from(path)));
         }
         if text.is_empty() {
             return Err(PathError::Empty);
@@ -62,7 +63,7 @@ impl AbsPath {
         if !path.has_root() {
             return Err(PathError::Relative(text.to_owned()));
         }
-        Ok(Self(normalise(&path)))
+        Ok(Self(normalise(path).into()))
     }
 
     /// Reads what a person typed: `~` and `~/…` against `home`, relative text against `base`.
@@ -83,9 +84,9 @@ impl AbsPath {
                 return Err(PathError::OtherHome(text.to_owned()));
             };
             let home = home.ok_or_else(|| PathError::NoHome(text.to_owned()))?;
-            return Self::checked(home.0.join(rest).into());
+            return home.join(rest);
         }
-        Self::checked(joined(&base.0, Path::new(text)).into())
+        base.join(text)
     }
 
     /// This path with `name` below it, normalised again.
@@ -93,12 +94,23 @@ impl AbsPath {
     /// # Errors
     /// If `name` contains a NUL byte.
     pub fn join(&self, name: impl AsRef<Path>) -> Result<Self, PathError> {
-        Self::checked(joined(&self.0, name.as_ref()).into())
+        let name = name.as_ref();
+        if name.has_root() {
+            return Self::new(name);
+        }
+        let (base, name) = (self.0.as_os_str(), name.as_os_str());
+        let mut text = OsString::with_capacity(base.len() + name.len() + 1);
+        text.push(base);
+        if !self.is_root() {
+            text.push("/");
+        }
+        text.push(name);
+        Self::new(Path::new(&text))
     }
 
     /// The directory that holds this path; none for `/`.
     pub fn parent(&self) -> Option<Self> {
-        self.0.parent().map(|parent| Self(parent.to_owned()))
+        self.0.parent().map(|parent| Self(Arc::from(parent)))
     }
 
     /// Whether this is the root directory.
@@ -133,7 +145,7 @@ impl AbsPath {
 
     /// Gives the path away.
     pub fn into_path_buf(self) -> PathBuf {
-        self.0
+        self.0.to_path_buf()
     }
 }
 
@@ -150,6 +162,13 @@ impl Eq for AbsPath {}
 impl Hash for AbsPath {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_bytes().hash(state);
+    }
+}
+
+/// To be looked for by bytes, which are equal and hash alike where the paths do.
+impl Borrow<[u8]> for AbsPath {
+    fn borrow(&self) -> &[u8] {
+        self.as_bytes()
     }
 }
 
@@ -245,14 +264,6 @@ pub(crate) fn order(one: &[u8], other: &[u8]) -> Ordering {
         Some(byte) => 2 + u16::from(*byte),
     };
     rank(one).cmp(&rank(other))
-}
-
-/// As [`Path::join`] does, in one piece of memory of the right size.
-fn joined(base: &Path, name: &Path) -> PathBuf {
-    let mut path = PathBuf::with_capacity(base.as_os_str().len() + name.as_os_str().len() + 1);
-    path.push(base);
-    path.push(name);
-    path
 }
 
 /// How many bytes are alike, eight at a time: paths that are compared mostly share a directory.

@@ -1,10 +1,11 @@
 //! One rule: a pattern, what it says about access, who said it.
 
-use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::Path;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::glob::PathGlob;
 use crate::path::{AbsPath, components, is_at_or_below};
@@ -84,10 +85,15 @@ pub enum Rank {
     Stated,
 }
 
-/// Where a rule comes from, as a person would look for it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Origin(Cow<'static, str>);
+/// Where a rule comes from, as a person would look for it. A copy is another handle on the text.
+#[derive(Clone, Debug)]
+pub struct Origin(Text);
+
+#[derive(Clone, Debug)]
+enum Text {
+    Fixed(&'static str),
+    Told(Arc<str>),
+}
 
 impl PathRule {
     /// A rule that ships with Stockade.
@@ -189,28 +195,57 @@ impl fmt::Display for Kind {
 impl Origin {
     /// A source that is known when Stockade is built.
     pub const fn fixed(text: &'static str) -> Self {
-        Self(Cow::Borrowed(text))
+        Self(Text::Fixed(text))
     }
 
     /// A flag, as typed.
-    pub fn flag(text: impl Into<String>) -> Self {
-        Self(Cow::Owned(text.into()))
+    pub fn flag(text: impl Into<Arc<str>>) -> Self {
+        Self(Text::Told(text.into()))
     }
 
     /// A line of a file.
     pub fn line(file: &Path, line: usize) -> Self {
-        Self(Cow::Owned(format!("{}:{line}", file.display())))
+        Self(Text::Told(format!("{}:{line}", file.display()).into()))
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Text::Fixed(text) => text,
+            Text::Told(text) => text,
+        }
+    }
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Origin {}
+
+impl Hash for Origin {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::flag)
     }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 

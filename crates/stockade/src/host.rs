@@ -30,8 +30,8 @@ use crate::probe::Controller;
 pub(crate) struct Host {
     /// What each path that was asked for leads to, and every directory on the way to one.
     paths: RefCell<Known>,
-    /// The directory that was looked in last, and its descriptor from the second time on.
-    directory: RefCell<Option<(AbsPath, Option<OwnedFd>)>>,
+    /// The directory that was looked in last.
+    last: RefCell<Option<Last>>,
     /// Landlock's ABI; 0 where there is none.
     pub(crate) landlock: u32,
     /// Whether the caller is root, whom per-user limits do not bind.
@@ -44,8 +44,17 @@ pub(crate) struct Host {
     pub(crate) masks: Vec<Masked>,
 }
 
+/// A directory in which a name was looked at: the next one is often there as well.
+#[derive(Debug)]
+struct Last {
+    path: AbsPath,
+    found: Rc<Found>,
+    /// From the second time on.
+    fd: Option<OwnedFd>,
+}
+
 /// What was found, by path.
-type Known = HashMap<Box<[u8]>, Rc<Found>, BuildHasherDefault<PathHash>>;
+type Known = HashMap<AbsPath, Rc<Found>, BuildHasherDefault<PathHash>>;
 
 /// What a path leads to.
 #[derive(Debug, PartialEq, Eq)]
@@ -96,7 +105,7 @@ impl Host {
     pub(crate) fn look() -> Self {
         Self {
             paths: RefCell::default(),
-            directory: RefCell::default(),
+            last: RefCell::default(),
             landlock: stockade_linux::probe::landlock_abi().unwrap_or(0),
             root: rustix::process::geteuid().is_root(),
             controllers: Vec::new(),
@@ -184,62 +193,41 @@ impl Host {
     /// What a path leads to. Each name is looked at once, and so is each directory on the way:
     /// most of what a profile names does not exist, and hundreds of names share their parents.
     pub(crate) fn find(&self, path: &AbsPath) -> Rc<Found> {
-        self.find_bytes(path.as_bytes())
-    }
-
-    fn find_bytes(&self, path: &[u8]) -> Rc<Found> {
-        if let Some(found) = self.paths.borrow().get(path) {
+        if let Some(found) = self.paths.borrow().get(path.as_bytes()) {
             return found.clone();
         }
-        let found = match split_last(path) {
-            None => resolve_all(as_path(path)),
-            Some((parent, name)) => match &*self.find_bytes(parent) {
-                Found::Present {
-                    real,
-                    kind: Kind::Directory,
-                    links,
-                } => self
-                    .look_in(real, name, links)
-                    .unwrap_or_else(|| resolve_all(as_path(path))),
-                Found::Present { .. } | Found::Missing => Found::Missing,
-                Found::Unreadable => Found::Unreadable,
-            },
-        };
-        let found = Rc::new(found);
-        self.paths.borrow_mut().insert(path.into(), found.clone());
+        let found = Rc::new(match split_last(path.as_bytes()) {
+            Some((parent, name)) => self.look_in(parent, name, path),
+            None => resolve_all(path.as_path()),
+        });
+        let mut known = self.paths.borrow_mut();
+        known.insert(path.clone(), found.clone());
         found
     }
 
-    /// What `name` is in a real directory; none if it is a link.
-    fn look_in(&self, directory: &AbsPath, name: &OsStr, links: &[AbsPath]) -> Option<Found> {
-        let path = directory.join(name).ok()?;
-        Some(match self.mode(directory, name, &path) {
-            Ok(mode) if FileType::from_raw_mode(mode) == FileType::Symlink => return None,
-            Ok(mode) => present(path, mode, links.to_vec()),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Found::Missing,
-            Err(_) => Found::Unreadable,
-        })
-    }
-
-    /// The mode of a path, which is a name in a real directory. Hundreds of names are in one, and
-    /// the kernel finds them in two thirds of the time if it need not find the directory each time.
-    fn mode(&self, directory: &AbsPath, name: &OsStr, path: &AbsPath) -> Result<RawMode, Errno> {
-        let mut last = self.directory.borrow_mut();
-        match &mut *last {
-            Some((known, fd)) if known == directory => {
-                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                if fd.is_none() {
-                    // There may be no descriptor left: then it goes without.
-                    *fd = rustix::fs::open(directory.as_path(), flags, Mode::empty()).ok();
-                }
-                if let Some(fd) = fd {
-                    let found = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                    return Ok(found.st_mode);
+    /// What the name in the directory is; `path` are both.
+    fn look_in(&self, directory: &[u8], name: &OsStr, path: &AbsPath) -> Found {
+        let last = self.last.take();
+        let again = last.filter(|last| last.path.as_bytes() == directory);
+        let last = match again {
+            Some(mut again) => {
+                again.open();
+                again
+            }
+            None => {
+                let Ok(directory) = AbsPath::new(as_path(directory)) else {
+                    return Found::Missing;
+                };
+                Last {
+                    found: self.find(&directory),
+                    path: directory,
+                    fd: None,
                 }
             }
-            _ => *last = Some((directory.clone(), None)),
-        }
-        Ok(rustix::fs::lstat(path.as_path())?.st_mode)
+        };
+        let found = last.look(name, path);
+        self.last.replace(Some(last));
+        found
     }
 
     /// Makes room for so many paths.
@@ -258,6 +246,51 @@ impl Host {
                 .join(name)
                 .unwrap_or_else(|_| path.clone()),
             _ => path.clone(),
+        }
+    }
+}
+
+impl Last {
+    /// Hundreds of names are in one directory, and the kernel finds them in two thirds of the time
+    /// if it need not find the directory each time.
+    fn open(&mut self) {
+        if let (None, Some(real)) = (&self.fd, self.found.real()) {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            // There may be no descriptor left: then it goes without.
+            self.fd = rustix::fs::open(real.as_path(), flags, Mode::empty()).ok();
+        }
+    }
+
+    /// What a name in it is; `path` are both.
+    fn look(&self, name: &OsStr, path: &AbsPath) -> Found {
+        let (directory, links) = match &*self.found {
+            Found::Present {
+                real,
+                kind: Kind::Directory,
+                links,
+            } => (real, links),
+            Found::Present { .. } | Found::Missing => return Found::Missing,
+            Found::Unreadable => return Found::Unreadable,
+        };
+        let real = if *directory == self.path {
+            Ok(path.clone())
+        } else {
+            directory.join(name)
+        };
+        let Ok(real) = real else {
+            return resolve_all(path.as_path());
+        };
+        let looked = match &self.fd {
+            Some(fd) => rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW),
+            None => rustix::fs::lstat(real.as_path()),
+        };
+        match looked.map(|found| found.st_mode) {
+            Ok(mode) if FileType::from_raw_mode(mode) == FileType::Symlink => {
+                resolve_all(path.as_path())
+            }
+            Ok(mode) => present(real, mode, links.clone()),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Found::Missing,
+            Err(_) => Found::Unreadable,
         }
     }
 }

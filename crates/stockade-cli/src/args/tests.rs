@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use stockade_policy::profile::{BasePolicy, Flags, NetworkMode};
 
-use super::{Cli, Command, RunArgs, parse};
+use super::{Cli, Command, RunArgs, parse, short};
 
 /// The flags of `run` that scripts rely on: the table in the design, and the three that the
 /// engine needs beside it. A flag that is here and not in the parser, or the other way round,
@@ -133,6 +133,45 @@ fn the_short_way_reads_run_like_the_whole_parser() {
     for flag in ["--help", "--version"] {
         assert!(!refused(flag).use_stderr(), "{flag}");
     }
+}
+
+/// Every line of five of these words: the flags that are taken out in front of the parser leave
+/// what it makes of the rest, and what it refuses, as they were.
+#[test]
+fn flags_that_come_again_mean_what_they_mean_alone() {
+    const WORDS: [&str; 6] = ["--deny-read=a", "--deny-read", "b", "--read=", "--env", "-"];
+    let sorted = |mut args: RunArgs| {
+        args.policy.deny_read.sort();
+        args.policy.read.sort();
+        format!("{args:?}")
+    };
+    let mut accepted = 0;
+    for number in 0..WORDS.len().pow(5) {
+        let digits = (0..5).map(|place| number / WORDS.len().pow(place) % WORDS.len());
+        let words: Vec<&str> = digits.map(|digit| WORDS[digit]).collect();
+        // The whole parser is asked about lines in which something is taken out.
+        if !words[..4].contains(&WORDS[0]) && !words[..4].contains(&WORDS[1]) {
+            continue;
+        }
+        let line = || {
+            let before = ["stockade", "run"].iter().chain(&words);
+            before.chain(&["--", "--deny-read=c", "--deny-read=d"])
+        };
+        let line = || line().map(OsString::from);
+        let whole = RunArgs::augment_args(clap::Command::new("run"))
+            .try_get_matches_from(line().skip(1))
+            .and_then(|mut matches| RunArgs::from_arg_matches_mut(&mut matches));
+        let short = short(line().collect());
+        accepted += usize::from(whole.is_ok());
+        match (short, whole) {
+            (Some(short), Ok(whole)) => {
+                assert_eq!(sorted(short), sorted(whole), "{words:?}");
+            }
+            (None, Err(_)) => {}
+            (short, whole) => panic!("{words:?}: {short:?}, {whole:?}"),
+        }
+    }
+    assert!(accepted > 100, "{accepted}");
 }
 
 fn refused(words: &[&str]) -> String {

@@ -7,12 +7,12 @@
 //!
 //! A piece of the block has one of a few sizes. When it is freed it goes to the list of its size
 //! and is the next to be given out, while it is still in the processor's cache. Nobody ever waits
-//! for the lists: a thread that finds them taken does without them.
+//! for the block: a thread that finds it taken does without it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// More than an ordinary start needs, so that it never meets the system's allocator.
 const SIZE: usize = 4 << 20;
@@ -29,24 +29,27 @@ const PAGE: usize = 4096;
 /// For `#[global_allocator]`.
 pub struct Arena {
     block: Block,
-    /// How much of the block has been given out.
-    used: AtomicUsize,
+    /// Whether somebody is at the state.
+    is_taken: AtomicBool,
+    state: UnsafeCell<State>,
+}
+
+/// What of the block is whose.
+struct State {
+    /// How much has been given out.
+    used: usize,
     /// Up to where the kernel was asked to provide pages. Nothing as long as it was not: with
     /// anything but zeros in it the block would be part of the program's file.
-    prepared: AtomicUsize,
-    freed: Freed,
-    /// Whether the program is about to end, so that nothing is worth freeing.
-    is_retired: AtomicBool,
+    prepared: usize,
+    /// Up to where pieces stay as they are when they are freed.
+    frozen: usize,
+    /// Pieces to be given out again: a list for each size, linked through the pieces themselves.
+    freed: [*mut u8; SIZES],
 }
 
-/// Pieces to be given out again: a list for each size, linked through the pieces themselves.
-struct Freed {
-    is_taken: AtomicBool,
-    heads: UnsafeCell<[*mut u8; SIZES]>,
-}
-
-// SAFETY: the heads and the links are only reached by whoever has set `is_taken`.
-unsafe impl Sync for Freed {}
+// SAFETY: the state and the links in freed pieces are only reached by whoever has set `is_taken`;
+// the other bytes of the block only through pointers that `alloc` gives out, each to one owner.
+unsafe impl Sync for Arena {}
 
 /// Up to here pieces differ by [`STEP`] bytes, beyond by a factor of two.
 const SMALL: usize = 512;
@@ -70,56 +73,13 @@ fn size_class(layout: Layout) -> Option<(usize, usize)> {
     }
 }
 
-/// What is really set aside for a piece.
-fn whole(layout: Layout) -> Layout {
-    match size_class(layout) {
-        // SAFETY: the alignment is a power of two, and LARGE is far from overflowing.
-        Some((_, size)) => unsafe { Layout::from_size_align_unchecked(size, STEP) },
-        None => layout,
-    }
-}
-
-impl Freed {
-    /// Does something with the head of a list, unless somebody else is at the lists.
-    fn with<R>(&self, class: usize, act: impl FnOnce(&mut *mut u8) -> R) -> Option<R> {
-        if self.is_taken.swap(true, Ordering::Acquire) {
-            return None;
-        }
-        // SAFETY: nobody else is here until `is_taken` is reset; `class` is less than SIZES.
-        let result = act(unsafe { &mut (*self.heads.get())[class] });
-        self.is_taken.store(false, Ordering::Release);
-        Some(result)
-    }
-
-    fn take(&self, class: usize) -> Option<*mut u8> {
-        self.with(class, |head| {
-            let piece = *head;
-            if piece.is_null() {
-                return None;
-            }
-            // SAFETY: a piece in a list begins with the next one, as `put` left it.
-            *head = unsafe { piece.cast::<*mut u8>().read_unaligned() };
-            Some(piece)
-        })
-        .flatten()
-    }
-
-    fn put(&self, class: usize, piece: *mut u8) {
-        // If somebody else is at the lists the piece is lost until the program ends.
-        let _ = self.with(class, |head| {
-            // SAFETY: the piece is at least STEP long, and free.
-            unsafe { piece.cast::<*mut u8>().write_unaligned(*head) };
-            *head = piece;
-        });
-    }
+/// How much is really set aside for a piece.
+fn whole_size(layout: Layout) -> usize {
+    size_class(layout).map_or(layout.size(), |(_, size)| size)
 }
 
 #[repr(C, align(4096))] // PAGE
 struct Block(UnsafeCell<[u8; SIZE]>);
-
-// SAFETY: the bytes are only reached through pointers that `alloc` gives out, each to one owner;
-// `Arena` itself never reads or writes them.
-unsafe impl Sync for Block {}
 
 impl Arena {
     /// An empty one, for a static: mebibytes do not belong on a stack.
@@ -131,37 +91,40 @@ impl Arena {
     pub const fn new() -> Self {
         Self {
             block: Block(UnsafeCell::new([0; SIZE])),
-            used: AtomicUsize::new(0),
-            prepared: AtomicUsize::new(0),
-            freed: Freed {
-                is_taken: AtomicBool::new(false),
-                heads: UnsafeCell::new([ptr::null_mut(); SIZES]),
-            },
-            is_retired: AtomicBool::new(false),
+            is_taken: AtomicBool::new(false),
+            state: UnsafeCell::new(State {
+                used: 0,
+                prepared: 0,
+                frozen: 0,
+                freed: [ptr::null_mut(); SIZES],
+            }),
         }
-    }
-
-    /// What is freed from here on stays as it is, because the program is about to end. A piece
-    /// that is freed is written to, and after a fork the kernel would have to copy its page.
-    pub fn retire(&self) {
-        self.is_retired.store(true, Ordering::Relaxed);
     }
 
     /// Has the kernel provide the pages that an ordinary start needs, all at once: a hundred page
     /// faults cost several times as much.
     pub fn prepare(&self) {
-        self.provide(0, PREPARED);
+        let _ = self.with(|state| state.provide(self.start(), 0, PREPARED));
     }
 
-    /// Has the kernel provide the pages between two places.
-    fn provide(&self, from: usize, to: usize) {
-        self.prepared.store(to, Ordering::Relaxed);
-        // SAFETY: both are at most SIZE.
-        let begin = unsafe { self.start().add(from) };
-        let advice = rustix::mm::Advice::LinuxPopulateWrite;
-        // SAFETY: the pages are this block's own and stay as they are. Before Linux 5.14 the
-        // kernel does not know the advice, and the pages come one by one.
-        let _ = unsafe { rustix::mm::madvise(begin.cast(), to - from, advice) };
+    /// What has been given out so far stays as it is even when it is freed. To free a piece is to
+    /// write to it, and around a fork the kernel would have to copy its page for that.
+    pub fn freeze(&self) {
+        let _ = self.with(|state| {
+            state.frozen = state.used;
+            state.freed = [ptr::null_mut(); SIZES];
+        });
+    }
+
+    /// Does something with the state, unless somebody else is at it.
+    fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> Option<R> {
+        if self.is_taken.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        // SAFETY: nobody else is here until `is_taken` is reset.
+        let result = act(unsafe { &mut *self.state.get() });
+        self.is_taken.store(false, Ordering::Release);
+        Some(result)
     }
 
     fn start(&self) -> *mut u8 {
@@ -173,39 +136,77 @@ impl Arena {
         let offset = pointer.addr().checked_sub(self.start().addr())?;
         (offset < SIZE).then_some(offset)
     }
+}
 
-    /// Takes a piece of the block, if there is room.
-    fn take(&self, layout: Layout) -> Option<*mut u8> {
-        let base = self.start().addr();
-        let mut used = self.used.load(Ordering::Relaxed);
-        loop {
-            let begin = (base + used).checked_next_multiple_of(layout.align())? - base;
-            let end = begin.checked_add(layout.size())?;
-            if end > SIZE {
-                return None;
+impl State {
+    /// A piece that was freed, or a new one if there is room.
+    fn take(&mut self, start: *mut u8, layout: Layout) -> Option<*mut u8> {
+        let Some((class, size)) = size_class(layout) else {
+            return self.extend(start, layout.size(), layout.align());
+        };
+        let piece = self.freed[class];
+        if piece.is_null() {
+            return self.extend(start, size, STEP);
+        }
+        // SAFETY: a piece in a list begins with the next one, as `put` left it.
+        self.freed[class] = unsafe { piece.cast::<*mut u8>().read_unaligned() };
+        Some(piece)
+    }
+
+    /// A piece that was never given out.
+    fn extend(&mut self, start: *mut u8, size: usize, align: usize) -> Option<*mut u8> {
+        let base = start.addr();
+        let begin = (base + self.used).checked_next_multiple_of(align)? - base;
+        let end = begin.checked_add(size).filter(|end| *end <= SIZE)?;
+        self.used = end;
+        // A large piece is a stack or a buffer, little of which is ever touched.
+        if self.prepared > 0 && end > self.prepared && size <= LARGE {
+            let from = self.prepared.max(begin - begin % PAGE);
+            self.provide(start, from, end.next_multiple_of(MORE));
+        }
+        // SAFETY: `begin` is at most SIZE, so the result is inside the block or one past its end.
+        Some(unsafe { start.add(begin) })
+    }
+
+    /// Takes a piece back.
+    fn put(&mut self, piece: *mut u8, begin: usize, layout: Layout) {
+        if begin < self.frozen {
+            return;
+        }
+        let Some((class, size)) = size_class(layout) else {
+            if begin + layout.size() == self.used {
+                self.used = begin;
             }
-            match self.move_end(used, end) {
-                Ok(_) => {
-                    let prepared = self.prepared.load(Ordering::Relaxed);
-                    // A large piece is a stack or a buffer, little of which is ever touched.
-                    if prepared > 0 && end > prepared && layout.size() <= LARGE {
-                        let from = prepared.max(begin - begin % PAGE);
-                        self.provide(from, end.next_multiple_of(MORE));
-                    }
-                    // SAFETY: `begin` is at most SIZE, so the result is inside the block or one
-                    // past its end.
-                    return Some(unsafe { self.start().add(begin) });
-                }
-                Err(now) => used = now,
-            }
+            return;
+        };
+        if begin + size == self.used {
+            self.used = begin;
+        } else {
+            // SAFETY: the piece is at least STEP long, and free.
+            unsafe { piece.cast::<*mut u8>().write_unaligned(self.freed[class]) };
+            self.freed[class] = piece;
         }
     }
 
-    /// Moves the end of what is given out. Nothing is published through it: whoever hands a
-    /// pointer to another thread synchronises that itself.
-    fn move_end(&self, from: usize, to: usize) -> Result<usize, usize> {
-        self.used
-            .compare_exchange_weak(from, to, Ordering::Relaxed, Ordering::Relaxed)
+    /// Whether a piece can have another size where it is.
+    fn resize(&mut self, begin: usize, has: usize, needs: usize) -> bool {
+        let end = begin + needs;
+        let fits = has == needs || (begin + has == self.used && end <= SIZE);
+        if fits && has != needs {
+            self.used = end;
+        }
+        fits
+    }
+
+    /// Has the kernel provide the pages between two places.
+    fn provide(&mut self, start: *mut u8, from: usize, to: usize) {
+        self.prepared = to;
+        // SAFETY: both are at most SIZE.
+        let begin = unsafe { start.add(from) };
+        let advice = rustix::mm::Advice::LinuxPopulateWrite;
+        // SAFETY: the pages are this block's own and stay as they are. Before Linux 5.14 the
+        // kernel does not know the advice, and the pages come one by one.
+        let _ = unsafe { rustix::mm::madvise(begin.cast(), to - from, advice) };
     }
 }
 
@@ -213,13 +214,11 @@ impl Arena {
 // pointers outside of the block are the system's and go back to it. Nothing here unwinds.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let again = size_class(layout).and_then(|(class, _)| self.freed.take(class));
-        again
-            .or_else(|| self.take(whole(layout)))
-            .unwrap_or_else(|| {
-                // SAFETY: the caller's promise, handed on: the layout has a size.
-                unsafe { System.alloc(layout) }
-            })
+        let piece = self.with(|state| state.take(self.start(), layout));
+        piece.flatten().unwrap_or_else(|| {
+            // SAFETY: the caller's promise, handed on: the layout has a size.
+            unsafe { System.alloc(layout) }
+        })
     }
 
     // Written out at each of its thousands of callers it would be a fifth of the program.
@@ -229,13 +228,8 @@ unsafe impl GlobalAlloc for Arena {
             // SAFETY: not from the block, so from the system, with this layout.
             return unsafe { System.dealloc(pointer, layout) };
         };
-        if self.is_retired.load(Ordering::Relaxed) {
-            return;
-        }
-        let is_last = self.move_end(begin + whole(layout).size(), begin).is_ok();
-        if let (false, Some((class, _))) = (is_last, size_class(layout)) {
-            self.freed.put(class, pointer);
-        }
+        // If somebody else is there the piece is lost until the program ends.
+        let _ = self.with(|state| state.put(pointer, begin, layout));
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
@@ -245,10 +239,9 @@ unsafe impl GlobalAlloc for Arena {
         };
         // SAFETY: the caller promises that `size`, rounded up to the alignment, is no overflow.
         let grown = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        let (has, needs) = (whole(layout).size(), whole(grown).size());
-        let fits = begin.checked_add(needs).filter(|end| *end <= SIZE);
-        let stays = has == needs || fits.is_some_and(|end| self.move_end(begin + has, end).is_ok());
-        if stays {
+        let (has, needs) = (whole_size(layout), whole_size(grown));
+        let stays = self.with(|state| state.resize(begin, has, needs));
+        if stays == Some(true) {
             return pointer;
         }
         // SAFETY: the caller promises that `size` is not zero.
@@ -266,9 +259,8 @@ unsafe impl GlobalAlloc for Arena {
 
 impl std::fmt::Debug for Arena {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let used = self.used.load(Ordering::Relaxed);
         f.debug_struct("Arena")
-            .field("used", &used)
+            .field("used", &self.with(|state| state.used))
             .finish_non_exhaustive()
     }
 }

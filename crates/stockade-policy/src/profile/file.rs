@@ -173,8 +173,9 @@ impl Reader<'_> {
                 for entry in self.array(value)? {
                     let text = self.string(entry)?;
                     let origin = self.origin(entry);
-                    let rules = self.place.rules(text.as_ref(), access, origin);
-                    layer.rules.extend(rules.map_err(|e| self.bad(entry, &e))?);
+                    let text = text.as_ref();
+                    let added = self.place.add_rules(text, access, origin, &mut layer.rules);
+                    added.map_err(|e| self.bad(entry, &e))?;
                 }
             }
             Setting::NetworkMode => network.mode = Some(self.word(value)?),

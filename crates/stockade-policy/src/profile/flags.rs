@@ -116,8 +116,8 @@ impl Flags {
         ] {
             layer.rules.reserve(texts.len());
             for text in texts {
-                let rules = place.rules(text, access, origin(flag, text));
-                layer.rules.extend(rules.map_err(|e| bad(flag, text, &e))?);
+                let added = place.add_rules(text, access, origin(flag, text), &mut layer.rules);
+                added.map_err(|e| bad(flag, text, &e))?;
             }
         }
         let network = &mut layer.network;

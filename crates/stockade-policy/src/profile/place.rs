@@ -36,28 +36,29 @@ impl Place<'_> {
         AbsPath::resolve(text, self.base, self.home)
     }
 
-    /// Reads a path or a pattern as what was stated about it.
+    /// Reads a path or a pattern and adds what was stated about it.
     ///
     /// A text with wildcards that exists as it stands is that path. A denial then holds for the
     /// pattern as well: otherwise code inside could void `deny_read = ["**/*.env"]` for the next
     /// run by making a file of that very name.
-    pub(super) fn rules(
+    pub(super) fn add_rules(
         &self,
         text: &OsStr,
         access: Access,
         origin: Origin,
-    ) -> Result<Vec<PathRule>, PathTextError> {
+        rules: &mut Vec<PathRule>,
+    ) -> Result<(), PathTextError> {
         let path = self.path(text)?;
-        let Some(pattern) = text.to_str().filter(|text| PathGlob::is_pattern(text)) else {
-            let pattern = Pattern::Subtree(path);
-            return Ok(vec![PathRule::stated(pattern, access, origin)]);
+        let pattern = PathGlob::is_pattern(text.as_encoded_bytes()).then(|| text.to_str());
+        let Some(pattern) = pattern.flatten() else {
+            rules.push(PathRule::stated(Pattern::Subtree(path), access, origin));
+            return Ok(());
         };
         let rule = |pattern| PathRule::stated(pattern, access, origin.clone());
         let literal = self.loader.exists(&path);
         let denies = [Kind::Read, Kind::Write]
             .iter()
             .any(|kind| access.allows(*kind) == Some(false));
-        let mut rules = Vec::new();
         if literal {
             rules.push(rule(Pattern::Subtree(path)));
         }
@@ -69,7 +70,7 @@ impl Place<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(rules)
+        Ok(())
     }
 
     fn glob(&self, text: &str) -> Result<PathGlob, GlobError> {
@@ -105,9 +106,11 @@ mod tests {
             home: Some(&home),
             loader: &OneFile(file),
         };
+        let (origin, mut rules) = (Origin::fixed("test"), Vec::new());
         place
-            .rules(OsStr::new(text), access, Origin::fixed("test"))
-            .unwrap()
+            .add_rules(OsStr::new(text), access, origin, &mut rules)
+            .unwrap();
+        rules
             .iter()
             .map(|rule| match &rule.pattern {
                 Pattern::Subtree(path) => format!("path {path}"),
@@ -145,8 +148,9 @@ mod tests {
             loader: &OneFile(""),
         };
         for text in ["", "~/x", "~/*", "~root/*", "a\0b", "[a", &"*/".repeat(70)] {
-            let rules = place.rules(OsStr::new(text), Access::Read, Origin::fixed("test"));
-            assert!(rules.is_err(), "{text:?}");
+            let (origin, mut rules) = (Origin::fixed("test"), Vec::new());
+            let added = place.add_rules(OsStr::new(text), Access::Read, origin, &mut rules);
+            assert!(added.is_err(), "{text:?}");
         }
     }
 }

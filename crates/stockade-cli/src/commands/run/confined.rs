@@ -80,6 +80,7 @@ pub(super) fn run(
         network,
         backends: &backends,
     };
+    crate::HEAP.freeze();
     let finished = loop {
         match stockade::run_in_foreground(plan, &launch) {
             Ok(finished) => break finished,
@@ -90,7 +91,7 @@ pub(super) fn run(
         plan = choice.next(&spec).map_err(plan_failure)?;
         super::warn(args, &plan.warnings[..1]);
     };
-    crate::HEAP.retire();
+    crate::HEAP.freeze();
     let inspection = inspector.map(Inspector::finish);
     if let Some(overlay) = overlay {
         overlay::leave(&overlay)?;

@@ -142,3 +142,21 @@ fn every_size_has_a_list_that_is_large_enough() {
     assert!(size_class(layout(LARGE + 1, 8)).is_none());
     assert!(size_class(layout(8, 4096)).is_none());
 }
+
+#[test]
+fn what_is_frozen_stays_as_it_is() {
+    static ARENA: Arena = Arena::new();
+    let small = layout(16, 8);
+    let [free_before, kept, last] = [(); 3].map(|()| alloc(&ARENA, small));
+    free(&ARENA, free_before, small);
+    ARENA.freeze();
+    for (piece, byte) in [(kept, 3), (last, 4)] {
+        fill(piece, byte, 16);
+        free(&ARENA, piece, small);
+        assert!(holds(piece, byte, 16));
+    }
+    let later = alloc(&ARENA, small);
+    assert!(![free_before, kept, last].contains(&later));
+    free(&ARENA, later, small);
+    assert_eq!(alloc(&ARENA, small), later, "what came later is as before");
+}
