@@ -49,16 +49,21 @@ test:
 test-crowd:
 	STOCKADE_CROWD_SECONDS=60 $(CARGO) test -p stockade-workspace --test it -- crowd
 
+# Benchmarks that only start the program: cargo builds it once more for them, which need not take
+# as long as the real one.
+HARNESS := CARGO_PROFILE_BENCH_LTO=off CARGO_PROFILE_BENCH_CODEGEN_UNITS=16 \
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench
+
 bench: release
-	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench startup
-	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench steady
+	$(HARNESS) -p stockade-cli --bench startup
+	$(HARNESS) -p stockade-cli --bench steady
 	scripts/bench-deps
-	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench network
+	$(HARNESS) -p stockade-cli --bench network
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
-	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench workspace
+	$(HARNESS) -p stockade-cli --bench workspace
 	$(CARGO) bench -p stockade --bench plan
-	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-container --bench containers
-	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-cli --bench verify
+	$(HARNESS) -p stockade-container --bench containers
+	$(HARNESS) -p stockade-cli --bench verify
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-inspect --bench throughput
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) scripts/bench-secrets
 

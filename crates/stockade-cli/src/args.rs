@@ -82,10 +82,10 @@ fn short(mut argv: Vec<OsString>) -> Option<RunArgs> {
     let alone = RunArgs::augment_args(clap::Command::new("run"));
     let mut matches = alone.try_get_matches_from(words).ok()?;
     #[cfg_attr(not(unix), expect(unused_mut, reason = "nothing is added there"))]
-    let mut args = RunArgs::from_arg_matches_mut(&mut matches).ok()?;
+    let mut run = RunArgs::from_arg_matches_mut(&mut matches).ok()?;
     #[cfg(unix)]
-    repeated.add_to(&mut args.policy);
-    Some(args)
+    repeated.add_to(&mut run.policy);
+    Some(run)
 }
 
 #[derive(Debug, Subcommand)]

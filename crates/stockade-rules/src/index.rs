@@ -4,6 +4,7 @@
 //! every rule. Here a decision looks up the path and each of its ancestors, and asks only the
 //! patterns besides. It decides as [`RuleSet::decide`] does, which the tests hold it to.
 
+use std::hash::Hasher;
 use std::path::Path;
 
 use crate::decide::{Best, Decision, RuleSet};
@@ -35,7 +36,7 @@ struct Patterns<'a> {
 /// compare two of them takes longer than to hash one.
 #[derive(Debug, Default)]
 struct Named<'a> {
-    rules: Vec<(PathHash, &'a [u8], &'a PathRule)>,
+    rules: Vec<(u64, &'a [u8], &'a PathRule)>,
     /// One more than the place of a rule, where its hash says or at the next free one; twice as
     /// many as there are rules, or more.
     places: Vec<u32>,
@@ -138,7 +139,7 @@ impl<'a> Named<'a> {
         let size = (2 * self.rules.len()).next_power_of_two();
         self.places = vec![FREE; size];
         for (number, (hash, ..)) in (FREE + 1..).zip(&self.rules) {
-            let mut place = hash.place(size);
+            let mut place = place(*hash, size);
             while self.places[place] != FREE {
                 place = (place + 1) % size;
             }
@@ -147,9 +148,9 @@ impl<'a> Named<'a> {
     }
 
     /// The rules under a text.
-    fn at(&self, hash: PathHash, text: &[u8]) -> impl Iterator<Item = &'a PathRule> {
+    fn at(&self, hash: u64, text: &[u8]) -> impl Iterator<Item = &'a PathRule> {
         let size = self.places.len();
-        let places = (hash.place(size)..).map(move |place| self.places[place % size]);
+        let places = (place(hash, size)..).map(move |place| self.places[place % size]);
         let taken = places.take_while(|number| *number != FREE);
         let rules = taken.filter_map(|number| self.rules.get(number as usize - 1));
         let alike = rules.filter(move |(other, ..)| *other == hash);
@@ -159,14 +160,20 @@ impl<'a> Named<'a> {
 
 const FREE: u32 = 0;
 
+/// A number below `size`, which must be a power of two.
+#[expect(clippy::cast_possible_truncation, reason = "the lower bits will do")]
+fn place(hash: u64, size: usize) -> usize {
+    hash as usize & (size - 1)
+}
+
 /// The root and every directory on the way to a normalised path, and the path itself, with their
 /// hashes.
-fn ancestors(path: &[u8]) -> impl Iterator<Item = (PathHash, &[u8])> {
+fn ancestors(path: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let mut hash = PathHash::default();
     path.iter().enumerate().filter_map(move |(at, byte)| {
         hash.add(*byte);
         let end = at + 1;
         let is_end = at == 0 || path.get(end).is_none_or(|next| *next == b'/');
-        is_end.then(|| (hash, &path[..end]))
+        is_end.then(|| (hash.finish(), &path[..end]))
     })
 }

@@ -1,6 +1,5 @@
 //! Absolute, lexically normalised paths: the only kind that rules are made of.
 
-use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -128,6 +127,11 @@ impl AbsPath {
         self.0.as_os_str().as_encoded_bytes()
     }
 
+    /// Whether it is this path, which must be normalised.
+    pub fn is(&self, path: &[u8]) -> bool {
+        same(self.as_bytes(), path)
+    }
+
     /// How many components lie below the root; `/` has none.
     pub fn depth(&self) -> usize {
         components(self.0.as_os_str().as_encoded_bytes()).count()
@@ -162,13 +166,6 @@ impl Eq for AbsPath {}
 impl Hash for AbsPath {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_bytes().hash(state);
-    }
-}
-
-/// To be looked for by bytes, which are equal and hash alike where the paths do.
-impl Borrow<[u8]> for AbsPath {
-    fn borrow(&self) -> &[u8] {
-        self.as_bytes()
     }
 }
 
@@ -309,26 +306,14 @@ fn normalise(path: &Path) -> PathBuf {
     out
 }
 
-/// Whether a text is an absolute path that has nothing to fold, as nearly all are. In one pass:
-/// a start with hundreds of rules asks thousands of times.
+/// Whether a text is an absolute path that has nothing to fold, as nearly all are.
 fn is_normal(path: &[u8]) -> bool {
     let [b'/', names @ ..] = path else {
         return false;
     };
-    // How long the name is so far, and whether it has only dots.
-    let (mut length, mut dots) = (0, true);
-    for byte in names {
-        match byte {
-            0 => return false,
-            b'/' if dots && length <= 2 => return false,
-            b'/' => (length, dots) = (0, true),
-            _ => {
-                length += 1;
-                dots &= *byte == b'.';
-            }
-        }
-    }
-    cfg!(unix) && (names.is_empty() || !dots || length > 2)
+    let is_odd = |name: &[u8]| matches!(name, [] | [b'.'] | [b'.', b'.']);
+    let mut names_in_order = names.split(|byte| *byte == b'/');
+    cfg!(unix) && !names.contains(&0) && (names.is_empty() || !names_in_order.any(is_odd))
 }
 
 #[cfg(unix)]

@@ -193,7 +193,7 @@ impl Host {
     /// What a path leads to. Each name is looked at once, and so is each directory on the way:
     /// most of what a profile names does not exist, and hundreds of names share their parents.
     pub(crate) fn find(&self, path: &AbsPath) -> Rc<Found> {
-        if let Some(found) = self.paths.borrow().get(path.as_bytes()) {
+        if let Some(found) = self.paths.borrow().get(path) {
             return found.clone();
         }
         let found = Rc::new(match split_last(path.as_bytes()) {
@@ -207,14 +207,9 @@ impl Host {
 
     /// What the name in the directory is; `path` are both.
     fn look_in(&self, directory: &[u8], name: &OsStr, path: &AbsPath) -> Found {
-        let last = self.last.take();
-        let again = last.filter(|last| last.path.as_bytes() == directory);
-        let last = match again {
-            Some(mut again) => {
-                again.open();
-                again
-            }
-            None => {
+        let last = match self.last.take() {
+            Some(last) if last.path.is(directory) => last.opened(),
+            _ => {
                 let Ok(directory) = AbsPath::new(as_path(directory)) else {
                     return Found::Missing;
                 };
@@ -253,12 +248,13 @@ impl Host {
 impl Last {
     /// Hundreds of names are in one directory, and the kernel finds them in two thirds of the time
     /// if it need not find the directory each time.
-    fn open(&mut self) {
+    fn opened(mut self) -> Self {
         if let (None, Some(real)) = (&self.fd, self.found.real()) {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             // There may be no descriptor left: then it goes without.
             self.fd = rustix::fs::open(real.as_path(), flags, Mode::empty()).ok();
         }
+        self
     }
 
     /// What a name in it is; `path` are both.

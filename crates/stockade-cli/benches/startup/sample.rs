@@ -81,7 +81,8 @@ impl Samples {
     }
 }
 
-/// One start of each row per round.
+/// One start of each row per round, each time in another order: the kernel takes the namespaces of
+/// one command apart while the next one starts, so that every row must have every other before it.
 pub(crate) fn interleaved(rows: &[Row], rounds: usize) -> Vec<Samples> {
     let mut all: Vec<Samples> = rows
         .iter()
@@ -91,8 +92,14 @@ pub(crate) fn interleaved(rows: &[Row], rounds: usize) -> Vec<Samples> {
             refused: row.works().err(),
         })
         .collect();
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    let mut random = Random(1);
     for _ in 0..rounds {
-        for (row, samples) in rows.iter().zip(&mut all) {
+        for last in (1..order.len()).rev() {
+            order.swap(last, random.below(last + 1));
+        }
+        for &number in &order {
+            let (row, samples) = (&rows[number], &mut all[number]);
             if samples.refused.is_none() {
                 match row.once() {
                     Some(time) => samples.sorted.push(time),
@@ -108,4 +115,17 @@ pub(crate) fn interleaved(rows: &[Row], rounds: usize) -> Vec<Samples> {
         samples.sorted.sort_unstable();
     }
     all
+}
+
+/// The same numbers in every run: Knuth's linear congruential generator.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap_or_default() % limit
+    }
 }

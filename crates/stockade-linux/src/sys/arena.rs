@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const SIZE: usize = 4 << 20;
 
 /// What reading the command line, planning and building a sandbox use up.
-const PREPARED: usize = 384 << 10;
+const PREPARED: usize = 256 << 10;
 
 /// What is provided at once where more than that is used.
 const MORE: usize = 64 << 10;

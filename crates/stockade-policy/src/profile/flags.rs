@@ -173,7 +173,14 @@ fn read<T, E: ToString>(
 }
 
 fn origin(flag: &str, text: &OsStr) -> Origin {
-    Origin::flag([flag, " ", &text.to_string_lossy()].concat())
+    let mut words = String::with_capacity(flag.len() + 1 + text.len());
+    words.push_str(flag);
+    words.push(' ');
+    match text.to_str() {
+        Some(text) => words.push_str(text),
+        None => words.push_str(&text.to_string_lossy()),
+    }
+    Origin::flag(words)
 }
 
 fn bad(flag: &'static str, text: &OsStr, reason: &impl ToString) -> ProfileError {
