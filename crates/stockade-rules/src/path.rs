@@ -311,9 +311,22 @@ fn is_normal(path: &[u8]) -> bool {
     let [b'/', names @ ..] = path else {
         return false;
     };
-    let is_odd = |name: &[u8]| matches!(name, [] | [b'.'] | [b'.', b'.']);
-    let mut names_in_order = names.split(|byte| *byte == b'/');
-    cfg!(unix) && !names.contains(&0) && (names.is_empty() || !names_in_order.any(is_odd))
+    let mut before = b'/';
+    for (at, byte) in names.iter().enumerate() {
+        // Only where a name begins has it to be looked at as a whole.
+        let is_odd = before == b'/' && is_odd(&names[at..]);
+        if is_odd || *byte == 0 {
+            return false;
+        }
+        before = *byte;
+    }
+    cfg!(unix) && (before != b'/' || names.is_empty())
+}
+
+/// Whether the first of these names is none, `.` or `..`.
+fn is_odd(names: &[u8]) -> bool {
+    let dots = names.iter().take(2).take_while(|byte| **byte == b'.');
+    matches!(names.get(dots.count()), None | Some(b'/'))
 }
 
 #[cfg(unix)]

@@ -87,9 +87,8 @@ fn confined_rules(
     }
     // The files of the policy itself, wherever they are: what they grant next time is not for
     // code inside to say.
-    let index = Index::new(&rules);
     let files = merged.files.iter();
-    let writable = files.filter(|file| index.decide(Kind::Write, file.as_path()).allowed);
+    let writable = files.filter(|file| rules.decide(Kind::Write, file.as_path()).allowed);
     let policy: Vec<PathRule> = writable
         .map(|file| {
             let (pattern, reason) = (Pattern::Subtree(file.clone()), Guard::Policy.reason());
