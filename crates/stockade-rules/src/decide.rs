@@ -121,6 +121,12 @@ impl<'a> From<Best<'a>> for Decision<'a> {
     }
 }
 
+impl Extend<PathRule> for RuleSet {
+    fn extend<Rules: IntoIterator<Item = PathRule>>(&mut self, rules: Rules) {
+        self.rules.extend(rules);
+    }
+}
+
 impl<'a> IntoIterator for &'a RuleSet {
     type Item = &'a PathRule;
     type IntoIter = std::slice::Iter<'a, PathRule>;

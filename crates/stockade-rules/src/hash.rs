@@ -43,14 +43,17 @@ impl PathHash {
 }
 
 impl Hasher for PathHash {
-    fn write(&mut self, mut bytes: &[u8]) {
+    fn write(&mut self, bytes: &[u8]) {
         if self.length.is_multiple_of(WORD as u64) {
             let (words, rest) = bytes.as_chunks::<WORD>();
             for word in words {
                 self.fold(u64::from_be_bytes(*word));
             }
-            self.length += (words.len() * WORD) as u64;
-            bytes = rest;
+            self.rest = rest
+                .iter()
+                .fold(0, |rest, byte| rest << 8 | u64::from(*byte));
+            self.length += bytes.len() as u64;
+            return;
         }
         for byte in bytes {
             self.add(*byte);

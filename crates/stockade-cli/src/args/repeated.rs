@@ -61,14 +61,20 @@ impl Repeated {
             let flag = Flag::read(&word)
                 .filter(|flag| flag.value_at.is_some() || words.peek().is_some_and(is_value));
             match flag {
-                Some(flag) if is_behind_one => taken.0[flag.number].extend(match flag.value_at {
-                    Some(at) => {
-                        let mut bytes = word.into_vec();
-                        bytes.drain(..at);
-                        Some(OsString::from_vec(bytes))
+                Some(flag) if is_behind_one => {
+                    let list = &mut taken.0[flag.number];
+                    if list.is_empty() {
+                        list.reserve(words.len());
                     }
-                    None => words.next(),
-                }),
+                    list.extend(match flag.value_at {
+                        Some(at) => {
+                            let mut bytes = word.into_vec();
+                            bytes.drain(..at);
+                            Some(OsString::from_vec(bytes))
+                        }
+                        None => words.next(),
+                    });
+                }
                 Some(flag) => {
                     if flag.value_at.is_none() {
                         others.push(word);

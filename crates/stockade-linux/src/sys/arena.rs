@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const SIZE: usize = 4 << 20;
 
 /// What reading the command line, planning and building a sandbox use up.
-const PREPARED: usize = 256 << 10;
+const PREPARED: usize = 208 << 10;
 
 /// What is provided at once where more than that is used.
 const MORE: usize = 64 << 10;
@@ -51,26 +51,28 @@ struct State {
 // the other bytes of the block only through pointers that `alloc` gives out, each to one owner.
 unsafe impl Sync for Arena {}
 
-/// Up to here pieces differ by [`STEP`] bytes, beyond by a factor of two.
+/// Up to here pieces differ by [`STEP`] bytes, beyond by a quarter of the last power of two.
 const SMALL: usize = 512;
 const STEP: usize = 16;
 /// Larger pieces than this are rare and long-lived.
 const LARGE: usize = 64 << 10;
-const SIZES: usize = SMALL / STEP + (LARGE / SMALL).trailing_zeros() as usize;
+const SIZES: usize = SMALL / STEP + 4 * (LARGE / SMALL).trailing_zeros() as usize;
 
 /// Which list a piece belongs to and how large it really is; none if to no list.
 fn size_class(layout: Layout) -> Option<(usize, usize)> {
     let size = layout.size().max(1);
     if layout.align() > STEP || size > LARGE {
-        None
-    } else if size <= SMALL {
-        let steps = size.div_ceil(STEP);
-        Some((steps - 1, steps * STEP))
-    } else {
-        let whole = size.next_power_of_two();
-        let doublings = (whole / SMALL).trailing_zeros() as usize;
-        Some((SMALL / STEP - 1 + doublings, whole))
+        return None;
     }
+    if size <= SMALL {
+        let steps = size.div_ceil(STEP);
+        return Some((steps - 1, steps * STEP));
+    }
+    let doublings = ((size - 1) / SMALL).ilog2() as usize;
+    let power = SMALL << doublings;
+    let quarters = (size - power).div_ceil(power / 4);
+    let class = SMALL / STEP + 4 * doublings + quarters - 1;
+    Some((class, power + quarters * (power / 4)))
 }
 
 /// How much is really set aside for a piece.

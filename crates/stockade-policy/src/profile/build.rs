@@ -11,7 +11,7 @@ use super::error::ProfileError;
 use super::merge::Merged;
 use super::network::NetworkProfile;
 use super::printable::printable_text;
-use super::protected::Guard;
+use super::protected::{Guard, PROTECTED_NAMES};
 use super::sourced::Sourced;
 use super::{Profile, protected};
 
@@ -77,14 +77,15 @@ fn confined_rules(
                     .is_none_or(|path| closed_by(&[], &sensitive, Kind::Write, &path).is_none()))
     });
     let stated = std::mem::take(&mut merged.rules);
-    let rules = sensitive.into_iter().chain(stated).chain(workspace);
-    let mut rules = RuleSet::new(rules.chain(worktree).collect());
+    // With room for what is added below: there may be hundreds, which should not move.
+    let expected = sensitive.len() + stated.len() + 2 * PROTECTED_NAMES.len();
+    let mut rules = RuleSet::new(Vec::with_capacity(expected));
+    rules.extend(sensitive.into_iter().chain(stated));
+    rules.extend(workspace.into_iter().chain(worktree));
     add_base(&mut rules, base);
     // Also below what is denied as a whole: a denial more must not mean a protection less.
     let roots: Vec<AbsPath> = rules.iter().filter_map(named_writable).collect();
-    for rule in protected::rules(&roots, merged.git_config.value) {
-        rules.push(rule);
-    }
+    rules.extend(protected::rules(&roots, merged.git_config.value));
     // The files of the policy itself, wherever they are: what they grant next time is not for
     // code inside to say.
     let files = merged.files.iter();
@@ -95,9 +96,7 @@ fn confined_rules(
             PathRule::built_in(pattern, Access::DenyWrite, reason)
         })
         .collect();
-    for rule in policy {
-        rules.push(rule);
-    }
+    rules.extend(policy);
     rules
 }
 

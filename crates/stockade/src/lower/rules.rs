@@ -9,8 +9,10 @@ use crate::host::{Found, Host};
 /// mediator must see every open: it is a pattern, or about something in a writable root that can't
 /// be looked at before a mode is changed.
 pub(super) fn real(profile: &Profile, host: &Host, warnings: &mut Vec<String>) -> (RuleSet, bool) {
-    host.expect(profile.rules.iter().len());
-    let mut rules = Vec::with_capacity(profile.rules.iter().len());
+    let stated = profile.rules.iter().len();
+    host.expect(stated);
+    // Some more are added later, and these should not move then: there may be hundreds.
+    let mut rules = Vec::with_capacity(stated + 16);
     let mut unmounted = false;
     for rule in &profile.rules {
         let hides = rule.access.allows(Kind::Read) == Some(false);
