@@ -7,7 +7,7 @@
 //!
 //! A piece of the block has one of a few sizes. When it is freed it goes to the list of its size
 //! and is the next to be given out, while it is still in the processor's cache. Nobody ever waits
-//! for the block: a thread that finds it taken does without it.
+//! long for the block: a thread that finds it taken for more than a moment does without it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
@@ -22,6 +22,10 @@ const PREPARED: usize = 208 << 10;
 
 /// What is provided at once where more than that is used.
 const MORE: usize = 64 << 10;
+
+/// How often to look whether the block is left: some microseconds, and a piece takes some
+/// nanoseconds to give out.
+const MOMENT: u32 = 100;
 
 /// Of every architecture that there is a filter for.
 const PAGE: usize = 4096;
@@ -118,15 +122,25 @@ impl Arena {
         });
     }
 
-    /// Does something with the state, unless somebody else is at it.
+    /// Does something with the state, unless somebody else is at it and stays there.
     fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> Option<R> {
-        if self.is_taken.swap(true, Ordering::Acquire) {
+        if self.is_taken.swap(true, Ordering::Acquire) && !self.is_left_in_time() {
             return None;
         }
         // SAFETY: nobody else is here until `is_taken` is reset.
         let result = act(unsafe { &mut *self.state.get() });
         self.is_taken.store(false, Ordering::Release);
         Some(result)
+    }
+
+    /// Takes the state over from somebody who leaves it in a moment. Others than threads that are at
+    /// work don't: the kernel took its processor from one, or a fork has left it behind.
+    #[cold]
+    fn is_left_in_time(&self) -> bool {
+        (0..MOMENT).any(|_| {
+            std::hint::spin_loop();
+            !self.is_taken.load(Ordering::Relaxed) && !self.is_taken.swap(true, Ordering::Acquire)
+        })
     }
 
     fn start(&self) -> *mut u8 {
