@@ -127,7 +127,7 @@ impl AbsPath {
         self.0.as_os_str().as_encoded_bytes()
     }
 
-    /// Whether it is this path, which must be normalised.
+    /// Whether these are the bytes of this path; quicker than to compare them, as [`Eq`] is.
     pub fn is(&self, path: &[u8]) -> bool {
         same(self.as_bytes(), path)
     }
@@ -147,7 +147,7 @@ impl AbsPath {
         &self.0
     }
 
-    /// Gives the path away.
+    /// The path as a text of the caller's own.
     pub fn into_path_buf(self) -> PathBuf {
         self.0.to_path_buf()
     }

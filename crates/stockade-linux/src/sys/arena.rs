@@ -124,7 +124,7 @@ impl Arena {
 
     /// Does something with the state, unless somebody else is at it and stays there.
     fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> Option<R> {
-        if self.is_taken.swap(true, Ordering::Acquire) && !self.is_left_in_time() {
+        if self.is_taken.swap(true, Ordering::Acquire) && !self.take_over() {
             return None;
         }
         // SAFETY: nobody else is here until `is_taken` is reset.
@@ -133,10 +133,10 @@ impl Arena {
         Some(result)
     }
 
-    /// Takes the state over from somebody who leaves it in a moment. Others than threads that are at
-    /// work don't: the kernel took its processor from one, or a fork has left it behind.
+    /// Waits a moment for whoever is at the state to leave it; false if nobody does. A thread that the
+    /// kernel took the processor from stays longer, one that a fork has left behind for ever.
     #[cold]
-    fn is_left_in_time(&self) -> bool {
+    fn take_over(&self) -> bool {
         (0..MOMENT).any(|_| {
             std::hint::spin_loop();
             !self.is_taken.load(Ordering::Relaxed) && !self.is_taken.swap(true, Ordering::Acquire)

@@ -80,6 +80,7 @@ pub(super) fn run(
         network,
         backends: &backends,
     };
+    // From here on the sandbox's first process shares its pages.
     crate::HEAP.freeze();
     let finished = loop {
         match stockade::run_in_foreground(plan, &launch) {
@@ -91,6 +92,7 @@ pub(super) fn run(
         plan = choice.next(&spec).map_err(plan_failure)?;
         super::warn(args, &plan.warnings[..1]);
     };
+    // The program is about to end: nothing is worth freeing.
     crate::HEAP.freeze();
     let inspection = inspector.map(Inspector::finish);
     if let Some(overlay) = overlay {
