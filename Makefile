@@ -6,8 +6,8 @@ SHELL := /bin/bash
 CARGO   ?= cargo
 ARCH    := $(shell uname -m)
 STATIC  := $(ARCH)-unknown-linux-musl
-PROGRAM := target/$(STATIC)/release/stockade
-HELPER  := target/$(STATIC)/release/stockade-init
+PROGRAM := target/$(STATIC)/dist/stockade
+HELPER  := target/$(STATIC)/dist/stockade-init
 
 # The grammars of the verifier are C without a C library: without musl-gcc the host's compiler will
 # do, as long as it does not put calls of glibc's own into them.
@@ -23,12 +23,16 @@ LIBEXECDIR = $(DESTDIR)$(PREFIX)/libexec
 
 FUZZ_SECONDS ?= 60
 CORPORA ?=
+SEQUENCES ?= 20000
 
-.PHONY: help lint test bench detection release install uninstall fuzz test-crowd
+.PHONY: help lint test conformance adversary bench detection release install uninstall fuzz test-crowd test-kernels
 
 help:
 	@echo 'make lint     formatting, clippy, documentation, other targets'
 	@echo 'make test     installs what the tests need (as root), then runs all of them'
+	@echo 'make test-kernels rows of the contract on Debian kernels in QEMU; docs/compatibility.md'
+	@echo 'make conformance  foreign suites bare and inside (as root it installs and builds them); docs/compatibility.md'
+	@echo 'make adversary    SEQUENCES ($(SEQUENCES)) random attacks on names for each user'
 	@echo 'make bench    start-up and planning, side by side with the alternatives'
 	@echo 'make detection  docs/detection.md from labelled text in CORPORA (a directory; not in the tree); the verifier on CORPUS files'
 	@echo 'make release  the static program and helper: $(PROGRAM)'
@@ -41,13 +45,26 @@ lint:
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps
 	scripts/check-targets
 
+# The failures come once more at the end: among thousands of lines nobody finds them.
 test:
 	scripts/test-deps
-	$(CARGO) test --workspace
+	mkdir -p target
+	$(CARGO) test --workspace --no-fail-fast 2>&1 | tee target/test.log || { scripts/show-failures target/test.log; exit 1; }
 
 # Eight processes in one store for a whole minute, where `make test` gives them some seconds.
 test-crowd:
 	STOCKADE_CROWD_SECONDS=60 $(CARGO) test -p stockade-workspace --test it -- crowd
+
+# Boots other kernels in QEMU; the first time it fetches them from this machine's Debian mirror.
+test-kernels: release
+	STOCKADE_REQUIRE=kernels STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) test -p stockade-cli --test kernels
+
+conformance:
+	$(CARGO) build -p stockade-cli
+	scripts/conformance --check
+
+adversary:
+	STOCKADE_ADVERSARY=$(SEQUENCES) $(CARGO) test -p stockade-cli --test adversary
 
 # Benchmarks that only start the program: cargo builds it once more for them, which need not take
 # as long as the real one.
@@ -57,11 +74,13 @@ HARNESS := CARGO_PROFILE_BENCH_LTO=off CARGO_PROFILE_BENCH_CODEGEN_UNITS=16 \
 bench: release
 	$(HARNESS) -p stockade-cli --bench startup
 	$(HARNESS) -p stockade-cli --bench steady
+	$(HARNESS) -p stockade-cli --bench names
 	scripts/bench-deps
 	$(HARNESS) -p stockade-cli --bench network
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
+	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench session
 	$(HARNESS) -p stockade-cli --bench workspace
-	$(CARGO) bench -p stockade --bench plan
+	$(CARGO) bench -p stockade-engine --bench plan
 	$(HARNESS) -p stockade-container --bench containers
 	$(HARNESS) -p stockade-cli --bench verify
 	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) $(CARGO) bench -p stockade-inspect --bench throughput
@@ -73,7 +92,7 @@ detection:
 
 release:
 	scripts/add-target $(STATIC)
-	$(CARGO) build --release --target $(STATIC) -p stockade-cli -p stockade-init
+	$(CARGO) build --profile dist --target $(STATIC) -p stockade-cli -p stockade-init
 	@ls -l $(PROGRAM) $(HELPER)
 
 install: release

@@ -6,9 +6,11 @@ mod hosts;
 mod image;
 mod policy;
 mod proxy;
-#[cfg(unix)]
-mod repeated;
 mod run;
+#[cfg(target_os = "linux")]
+mod serve;
+#[cfg(target_os = "linux")]
+mod session;
 #[cfg(test)]
 mod tests;
 #[cfg(target_os = "linux")]
@@ -21,6 +23,7 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
+use stockade_policy::profile::ProfileName;
 
 pub(crate) use crate::commands::inspect::InspectArgs;
 pub(crate) use hosts::{HostArgs, UpstreamArgs};
@@ -28,7 +31,15 @@ pub(crate) use hosts::{HostArgs, UpstreamArgs};
 pub(crate) use image::{ImageArgs, ImageBuildArgs, ImageCommand};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use proxy::ProxyArgs;
+#[cfg(target_os = "linux")]
+pub(crate) use run::CommitWhen;
 pub(crate) use run::RunArgs;
+#[cfg(target_os = "linux")]
+pub(crate) use serve::{McpArgs, McpWrapArgs, Preset, ServeArgs};
+#[cfg(target_os = "linux")]
+pub(crate) use session::{
+    ExecArgs, SessionArgs, SessionCloseArgs, SessionCommand, SessionListArgs, SessionOpenArgs,
+};
 
 #[cfg(feature = "verify")]
 use crate::commands::verify::VerifyArgs;
@@ -73,28 +84,36 @@ pub(crate) fn parse<Words: Iterator<Item = OsString>>(
 
 /// Reads what is a sound `run`, and nothing else.
 fn short(mut argv: Vec<OsString>) -> Option<RunArgs> {
-    if argv.get(1)? != "run" {
+    let name = argv.get(1)?;
+    if name != "run" && name != "shell" {
         return None;
     }
     let words = argv.split_off(1);
-    #[cfg(unix)]
-    let (words, repeated) = repeated::Repeated::take_out(words);
     let alone = RunArgs::augment_args(clap::Command::new("run"));
     let mut matches = alone.try_get_matches_from(words).ok()?;
-    #[cfg_attr(not(unix), expect(unused_mut, reason = "nothing is added there"))]
-    let mut run = RunArgs::from_arg_matches_mut(&mut matches).ok()?;
-    #[cfg(unix)]
-    repeated.add_to(&mut run.policy);
-    Some(run)
+    RunArgs::from_arg_matches_mut(&mut matches).ok()
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[command(visible_alias = "shell")]
     Run(Box<RunArgs>),
+    #[cfg(target_os = "linux")]
+    Session(SessionArgs),
+    #[cfg(target_os = "linux")]
+    Exec(ExecArgs),
+    #[cfg(target_os = "linux")]
+    Serve(ServeArgs),
+    #[cfg(target_os = "linux")]
+    Mcp(Box<McpArgs>),
+    #[cfg(target_os = "linux")]
+    #[command(name = "mcp-wrap")]
+    McpWrap(Box<McpWrapArgs>),
     Explain(Box<ExplainArgs>),
     Policy(PolicyCommandArgs),
     #[cfg(feature = "verify")]
     Verify(Box<VerifyArgs>),
+    Init(InitArgs),
     Doctor(DoctorArgs),
     Inspect(InspectArgs),
     Proxy(Box<ProxyArgs>),
@@ -139,6 +158,7 @@ pub(crate) struct ExplainArgs {
 #[command(after_help = "\
 Examples:
   stockade policy show
+  stockade policy list
   stockade policy check stockade.toml
   stockade policy schema > stockade.schema.json")]
 pub(crate) struct PolicyCommandArgs {
@@ -154,6 +174,12 @@ Examples:
   stockade policy show
   stockade policy show --read-only --allow github.com --json")]
     Show(Box<PolicyShowArgs>),
+    /// List the profiles that `--profile` takes
+    #[command(after_help = "\
+Examples:
+  stockade policy list
+  stockade policy list --json")]
+    List(PolicyListArgs),
     /// Check a profile (TOML) or a policy (JSON); exit code 1 if it is refused
     #[command(after_help = "\
 Examples:
@@ -175,6 +201,12 @@ pub(crate) struct PolicyShowArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct PolicyListArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct PolicyCheckArgs {
     /// The file
     pub(crate) file: PathBuf,
@@ -184,6 +216,29 @@ pub(crate) struct PolicyCheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicySchemaArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Write a starter `stockade.toml` for the project in this directory
+///
+/// Looks at the project first: its languages, files that look like secrets, and the hosts that its
+/// lock files name. A file in the project may only narrow what is allowed, so hosts are not written
+/// there. With `--profile NAME` a profile of your own is written too, in which they stand, to be
+/// uncommented.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stockade init
+  stockade init --profile web
+  stockade init --dry-run")]
+pub(crate) struct InitArgs {
+    /// Write a profile of this name beside your configuration too
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<ProfileName>,
+    /// Print what would be written, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

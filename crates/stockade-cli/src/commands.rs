@@ -5,11 +5,20 @@ mod doctor;
 mod explain;
 #[cfg(target_os = "linux")]
 mod image;
+mod init;
 pub(crate) mod inspect;
 mod man;
+#[cfg(target_os = "linux")]
+mod mcp;
+#[cfg(target_os = "linux")]
+mod mcp_wrap;
 mod policy;
 mod proxy;
 mod run;
+#[cfg(target_os = "linux")]
+mod serve;
+#[cfg(target_os = "linux")]
+mod session;
 #[cfg(feature = "verify")]
 pub(crate) mod verify;
 #[cfg(target_os = "linux")]
@@ -17,8 +26,6 @@ mod ws;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
-
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::{Command, PolicyCommand};
 use crate::exit::Exit;
@@ -29,6 +36,7 @@ use crate::output::{self, Format};
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Doctor(args) => doctor::run(&args),
+        Command::Init(args) => init::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Explain(args) => explain::run(&args),
@@ -38,6 +46,16 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Policy(args) => policy::run(args.command),
         Command::Proxy(args) => proxy::run(&args),
         Command::Run(args) => run::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Session(args) => session::run(&args.command),
+        #[cfg(target_os = "linux")]
+        Command::Exec(args) => session::exec(&args),
+        #[cfg(target_os = "linux")]
+        Command::Serve(args) => serve::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Mcp(args) => mcp::run(*args),
+        #[cfg(target_os = "linux")]
+        Command::McpWrap(args) => mcp_wrap::run(*args),
         #[cfg(feature = "verify")]
         Command::Verify(args) => verify::run(&args),
         #[cfg(target_os = "linux")]
@@ -47,9 +65,9 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
 
 /// What can build a sandbox in this build; with an image, what can have it as its files.
 #[cfg(target_os = "linux")]
-fn backends(image: Option<&str>) -> stockade::backend::Backends {
-    use stockade::backend::Backends;
+fn backends(image: Option<&str>) -> stockade_engine::backend::Backends {
     use stockade_container::DockerBackend;
+    use stockade_engine::backend::Backends;
     // The running program itself, even if its file has been replaced since.
     let this = "/proc/self/exe";
     let engines = [DockerBackend::docker(), DockerBackend::gvisor()];
@@ -77,27 +95,12 @@ pub(crate) fn usage(refusal: &clap::Error) -> ExitCode {
         let text = refusal.to_string();
         let text = text.trim_start_matches("error: ");
         let message = text.split("\n\n").next().unwrap_or(text);
-        let hint = bare_command(refusal).unwrap_or_else(|| "see `stockade --help`".to_owned());
-        let failure = Failure::text(Exit::Usage, message).hint(hint);
+        let failure = Failure::text(Exit::Usage, message).hint("see `stockade --help`");
         output::failure(&failure, Format::Json);
     } else {
         let _ = refusal.print();
-        if let Some(hint) = bare_command(refusal) {
-            let _ = output::hint(&hint);
-        }
     }
     Exit::Usage.into()
-}
-
-/// The advice for a command that was typed without the `--` before it.
-fn bare_command(refusal: &clap::Error) -> Option<String> {
-    let word = match refusal.get(ContextKind::InvalidArg)? {
-        ContextValue::String(word) if refusal.kind() == ErrorKind::UnknownArgument => word,
-        _ => return None,
-    };
-    let is_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
-    let is_command = is_run && !word.starts_with('-');
-    is_command.then(|| format!("the command comes after `--`: stockade run -- {word}"))
 }
 
 impl Command {
@@ -106,6 +109,7 @@ impl Command {
         let output = match self {
             Self::Completions(args) => args.output,
             Self::Doctor(args) => args.output,
+            Self::Init(args) => args.output,
             Self::Explain(args) => args.output,
             Self::Inspect(args) => args.output,
             #[cfg(target_os = "linux")]
@@ -113,11 +117,22 @@ impl Command {
             Self::Man(args) => args.output,
             Self::Policy(args) => match &args.command {
                 PolicyCommand::Check(args) => args.output,
+                PolicyCommand::List(args) => args.output,
                 PolicyCommand::Schema(args) => args.output,
                 PolicyCommand::Show(args) => args.output,
             },
             Self::Proxy(args) => args.output,
             Self::Run(args) => args.output,
+            #[cfg(target_os = "linux")]
+            Self::Session(args) => args.command.output(),
+            #[cfg(target_os = "linux")]
+            Self::Exec(args) => args.output,
+            #[cfg(target_os = "linux")]
+            Self::Serve(args) => args.output,
+            #[cfg(target_os = "linux")]
+            Self::Mcp(args) => args.output,
+            #[cfg(target_os = "linux")]
+            Self::McpWrap(args) => args.run.output,
             #[cfg(feature = "verify")]
             Self::Verify(args) => args.output,
             #[cfg(target_os = "linux")]

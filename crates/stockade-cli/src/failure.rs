@@ -90,6 +90,19 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+/// The command was not started.
+#[cfg(target_os = "linux")]
+impl From<stockade_engine::PlanError> for Failure {
+    fn from(error: stockade_engine::PlanError) -> Self {
+        let hint = error.hint();
+        let failure = Self::new(Exit::NotSetUp, error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

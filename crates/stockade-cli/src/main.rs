@@ -57,5 +57,8 @@ fn behind_the_scenes(argv: &[OsString]) -> Option<ExitCode> {
     if let Some(code) = stockade_linux::probe::dispatch(argv.iter().cloned()) {
         return Some(ExitCode::from(code));
     }
-    stockade_container::guard::is_requested().then(stockade_container::guard::main)
+    if stockade_serve::files::is_requested() {
+        return Some(ExitCode::from(stockade_serve::files::main()));
+    }
+    stockade_container::guard::is_requested().then(|| stockade_container::guard::main().into())
 }

@@ -77,10 +77,32 @@ pub(crate) fn json_line(document: impl Serialize) -> Result<(), Failure> {
     raw(&bytes)
 }
 
-/// Text that came from outside, such as the name of a file, made harmless for a terminal: control
-/// characters are written out. Line breaks stay, since complaints about files have several lines.
+/// Text that came from outside, such as the name of a file, made harmless for a terminal: line
+/// breaks and other control characters, and those that turn the direction of text, are escaped.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    let harmful = |letter: char| letter.is_control() && letter != '\n';
+    escaped(text, is_harmful)
+}
+
+/// The same for a text of several lines.
+pub(crate) fn printable_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |letter| letter != '\n' && is_harmful(letter))
+}
+
+/// A message of several lines. Those behind the first are indented: a name with a line break in it
+/// can't make a line that looks like a message of its own.
+fn indented(text: &str) -> String {
+    printable_lines(text).replace('\n', "\n  ")
+}
+
+/// Control characters, and those that show nothing but change how others are shown
+/// (CVE-2021-42574).
+fn is_harmful(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escaped(text: &str, harmful: impl Fn(char) -> bool + Copy) -> Cow<'_, str> {
     if !text.contains(harmful) {
         return Cow::Borrowed(text);
     }
@@ -118,13 +140,13 @@ pub(crate) fn warn(message: &str, format: Format) {
 /// What the person could do next, on stderr.
 pub(crate) fn hint(text: &str) -> io::Result<()> {
     let mut err = anstream::stderr().lock();
-    writeln!(err, "{BOLD}hint:{BOLD:#} {}", printable(text))
+    writeln!(err, "{BOLD}hint:{BOLD:#} {}", indented(text))
 }
 
 fn failure_text(failure: &Failure) -> io::Result<()> {
     let message = failure.message();
     let mut err = anstream::stderr().lock();
-    writeln!(err, "{BAD}error:{BAD:#} {}", printable(&message))?;
+    writeln!(err, "{BAD}error:{BAD:#} {}", indented(&message))?;
     drop(err);
     failure.next_step().map_or(Ok(()), hint)
 }
@@ -141,7 +163,10 @@ mod tests {
 
     #[test]
     fn names_of_files_cannot_drive_the_terminal() {
-        assert_eq!(printable("plain\nname é"), "plain\nname é");
+        assert_eq!(printable_lines("plain\nname é"), "plain\nname é");
         assert_eq!(printable("a\x1b[2Jb\r"), "a\\u{1b}[2Jb\\r");
+        assert_eq!(printable("a\u{202e}b\u{2066}"), "a\\u{202e}b\\u{2066}");
+        assert_eq!(printable("a\nerror: b"), "a\\nerror: b");
+        assert_eq!(indented("a\nerror: b"), "a\n  error: b");
     }
 }

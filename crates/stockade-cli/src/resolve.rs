@@ -7,8 +7,8 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use stockade::{Files, PolicyVariable};
-use stockade_policy::profile::{Flags, Profile, ProfileError, Sources};
+use stockade_engine::{Files, PolicyVariable};
+use stockade_policy::profile::{Flags, Profile, ProfileError, ProfileName, Sources};
 use stockade_policy::{SandboxPolicy, Surroundings};
 use stockade_rules::AbsPath;
 
@@ -42,6 +42,26 @@ impl Place {
         Ok(Self { started_in, around })
     }
 
+    /// The same about a directory that is not entered: nothing is started in it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn about(dir: &Path) -> Result<Self, Failure> {
+        let around =
+            Surroundings::from_env(dir).map_err(|error| Failure::new(Exit::NotSetUp, error))?;
+        Ok(Self {
+            started_in: around.cwd.clone(),
+            around,
+        })
+    }
+
+    /// Closes one more store: the one that a flag names.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn close_store(&mut self, store: &Path) {
+        let whole = std::path::absolute(store).unwrap_or_else(|_| store.to_owned());
+        if let Ok(store) = AbsPath::new(whole) {
+            self.around = self.around.clone().with_store(store);
+        }
+    }
+
     /// A file that the user named for Stockade itself.
     pub(crate) fn file(&self, name: &Path) -> Result<AbsPath, Failure> {
         AbsPath::resolve(
@@ -66,21 +86,25 @@ impl Place {
         if let Some(name) = &args.policy_env {
             return self.handed_over(name, args);
         }
-        let sources = Sources {
-            policy: args
-                .policy
-                .as_deref()
-                .map(|file| self.file(file))
-                .transpose()?,
+        let mut sources = Sources {
             flags: args.flags(),
             ..Files::sources(self.around.clone())
         };
+        if let Some(file) = &args.policy {
+            sources.policy = Some(self.file(file)?);
+        }
+        match &args.profile {
+            None => {}
+            Some(ProfileName::BuiltIn(built_in)) => sources.built_in = Some(*built_in),
+            Some(own) => sources.policy = Some(own_profile(own, sources.user.as_ref())?),
+        }
         Files::load(&sources).map_err(refused)
     }
 
     /// The policy that a program handed over in a variable: exactly that, and no file beside it.
     fn handed_over(&self, name: &OsStr, args: &PolicyArgs) -> Result<Profile, Failure> {
-        if args.policy.is_some() || args.flags() != Flags::default() {
+        let is_named = args.policy.is_some() || args.profile.is_some();
+        if is_named || args.flags() != Flags::default() {
             let text = "`--policy-env` can't be combined with other flags about the policy";
             return Err(Failure::text(Exit::Usage, text));
         }
@@ -96,6 +120,15 @@ impl Place {
             .profile(&policy, &self.around, env::vars_os())
             .map_err(|error| refuse(error.into()))
     }
+}
+
+/// The file of one of the user's own profiles.
+fn own_profile(name: &ProfileName, user_file: Option<&AbsPath>) -> Result<AbsPath, Failure> {
+    let file = user_file.and_then(|user_file| name.file(user_file));
+    file.filter(|file| file.as_path().is_file()).ok_or_else(|| {
+        let text = format!("there is no profile `{name}`");
+        Failure::text(Exit::NotSetUp, text).hint("`stockade policy list` shows which there are")
+    })
 }
 
 /// A flag that makes no sense is usage; a file that makes none keeps the sandbox from being set up.

@@ -216,3 +216,190 @@ fn a_stream_is_answered_before_it_ends() {
     drop(input);
     assert_eq!(child.wait().unwrap().code(), Some(1));
 }
+
+/// A repository with an identity of its own, whatever the machine's configuration says.
+struct Repository(tempfile::TempDir);
+
+impl Repository {
+    fn new() -> Self {
+        let repository = Self(tempfile::tempdir().unwrap());
+        repository.git(&["init", "-q", "-b", "main"]);
+        repository
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .current_dir(self.0.path())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .args(["-c", "user.name=a", "-c", "user.email=a@b.invalid"])
+            .args(["-c", "commit.gpgsign=false"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        std::fs::write(self.0.path().join(path), text).unwrap();
+    }
+
+    fn commit(&self, path: &str, text: &str) -> String {
+        self.write(path, text);
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", "change"]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    fn inspect(&self, more: &[&str]) -> Output {
+        let path = self.0.path().to_str().unwrap();
+        let mut words = vec!["--kind", "secrets", "--git", path];
+        words.extend(more);
+        stockade(&words, b"")
+    }
+}
+
+const LEAK: &str = "token = \"ghp_vPqMZ0t3JkXq1sLw8bRzNd5cFy2aUe4HgTi7\"\n";
+
+#[test]
+fn a_secret_that_was_removed_is_found_in_history_with_its_commit() {
+    let repository = Repository::new();
+    repository.commit("a.txt", "nothing here\n");
+    let leak = repository.commit("b.txt", LEAK);
+    repository.commit("b.txt", "removed\n");
+    // The same content again, elsewhere: a blob is read once.
+    repository.commit("c.txt", LEAK);
+    let output = repository.inspect(&[]);
+    assert_eq!(code(&output), 1, "{output:?}");
+    let printed = text(&output);
+    assert_eq!(printed.lines().count(), 1, "{printed}");
+    let place = format!("{}:b.txt:1:", &leak[..12]);
+    assert!(printed.starts_with(&place), "{printed}");
+    assert!(!printed.contains("3JkXq1sLw8bRzNd5"), "{printed}");
+
+    let output = repository.inspect(&["--json"]);
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["findings"][0]["commit"], leak, "{value:#}");
+    assert_eq!(value["findings"][0]["file"], "b.txt");
+    assert_eq!(value["history"]["blobs"], 3);
+    assert_eq!(value["safe"], false);
+    let sarif: Value =
+        serde_json::from_slice(&repository.inspect(&["--format", "sarif"]).stdout).unwrap();
+    assert_eq!(
+        sarif["runs"][0]["results"][0]["properties"]["commit"], leak,
+        "{sarif:#}"
+    );
+}
+
+#[test]
+fn branches_tags_merges_and_stashes_belong_to_history() {
+    let repository = Repository::new();
+    repository.commit("a.txt", "one\n");
+    repository.git(&["checkout", "-q", "-b", "side"]);
+    repository.commit("side.txt", &LEAK.replace("vPqM", "aPqM"));
+    repository.git(&["checkout", "-q", "main"]);
+    repository.commit("main.txt", "two\n");
+    repository.git(&["merge", "-q", "--no-commit", "side"]);
+    repository.commit("merge.txt", &LEAK.replace("vPqM", "bPqM"));
+    repository.write("a.txt", &LEAK.replace("vPqM", "cPqM"));
+    repository.git(&["stash"]);
+    repository.git(&["checkout", "-q", "--detach"]);
+    repository.commit("tagged.txt", &LEAK.replace("vPqM", "dPqM"));
+    repository.git(&["tag", "v1"]);
+    repository.git(&["checkout", "-q", "main"]);
+    let printed = text(&repository.inspect(&[]));
+    for path in ["side.txt", "merge.txt", "a.txt", "tagged.txt"] {
+        assert!(
+            printed.contains(&format!(":{path}:1:")),
+            "{path}: {printed}"
+        );
+    }
+    assert_eq!(printed.lines().count(), 4, "{printed}");
+}
+
+#[test]
+fn an_empty_history_is_safe_and_no_repository_is_an_error() {
+    let repository = Repository::new();
+    let output = repository.inspect(&[]);
+    assert_eq!((code(&output), text(&output)), (0, String::new()));
+    let empty = tempfile::tempdir().unwrap();
+    let output = stockade(&["--git", empty.path().to_str().unwrap()], b"");
+    assert_eq!(code(&output), 2);
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        complaint.contains("can't read the history of"),
+        "{complaint}"
+    );
+    assert_eq!(code(&stockade(&["--git", ".", "file"], b"")), 2);
+}
+
+/// Settings of a repository that name programs; `control` runs one of them, the inspection none.
+#[test]
+fn nothing_that_a_repository_configures_is_run() {
+    let repository = Repository::new();
+    repository.write(".gitattributes", "* diff=evil filter=evil\n");
+    repository.commit("a.txt", LEAK);
+    let marker = repository.0.path().join("ran");
+    let program = format!("touch {}; cat", marker.display());
+    for name in [
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "diff.external",
+        "diff.evil.command",
+        "diff.evil.textconv",
+        "filter.evil.smudge",
+        "gpg.program",
+    ] {
+        repository.git(&["config", name, &program]);
+    }
+    repository.git(&["config", "log.showSignature", "true"]);
+    let control = Command::new("git")
+        .current_dir(repository.0.path())
+        .args(["log", "-p", "--textconv", "--ext-diff"])
+        .output()
+        .unwrap();
+    assert!(
+        marker.exists(),
+        "the control did not run a program: {control:?}"
+    );
+    std::fs::remove_file(&marker).unwrap();
+    assert_eq!(code(&repository.inspect(&[])), 1);
+    assert!(!marker.exists());
+}
+
+/// A partial clone would fetch a missing blob from a remote, by a program that the remote names.
+#[test]
+fn missing_blobs_are_reported_and_not_fetched() {
+    let repository = Repository::new();
+    repository.commit("a.txt", LEAK);
+    let id = repository.git(&["rev-parse", "HEAD:a.txt"]);
+    let object = repository.0.path().join(".git/objects").join(&id[..2]);
+    std::fs::remove_file(object.join(&id[2..])).unwrap();
+    let marker = repository.0.path().join("ran");
+    let remote = format!("ext::sh -c touch%{}", marker.display());
+    for (name, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.url", &remote.replace("touch%", "touch% ")),
+        ("protocol.allow", "always"),
+    ] {
+        repository.git(&["config", name, value]);
+    }
+    let control = Command::new("git")
+        .current_dir(repository.0.path())
+        .args(["cat-file", "-p", &id])
+        .output()
+        .unwrap();
+    assert!(marker.exists(), "the control fetched nothing: {control:?}");
+    std::fs::remove_file(&marker).unwrap();
+    let output = repository.inspect(&[]);
+    assert_eq!(code(&output), 2, "{output:?}");
+    assert!(!marker.exists());
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        complaint.contains("blobs are missing from the repository"),
+        "{complaint}"
+    );
+}

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{AttachContainerOptionsBuilder, StartContainerOptions};
 use serde_json::json;
-use stockade::backend::foundation;
-use stockade::backend::{Answering, Backend, Held, Launch};
-use stockade::probe::{Gap, Support};
-use stockade::{Carrier, ExecPlan, PlanError, RunError, Spec};
+use stockade_engine::backend::foundation;
+use stockade_engine::backend::{Answering, Backend, Held, Launch};
+use stockade_engine::probe::{Gap, Support};
+use stockade_engine::{Carrier, ExecPlan, PlanError, RunError, Spec};
 use stockade_linux::plan::Text;
 use stockade_linux::{SpawnError, Stage};
 use stockade_policy::profile::{Backend as Name, Profile};
@@ -149,12 +149,15 @@ impl Backend for DockerBackend {
         let mut plan = foundation::plan(profile, spec, self.name, &words(self.runtime()))?;
         if !spec.keep_descriptors.is_empty() {
             let reason = "descriptors can't be handed into a container";
-            return Err(self.unusable(reason, Some("leave out --pass-fd, or name another backend")));
+            return Err(self.unusable(
+                reason,
+                Some(/*hint*/ "leave out --pass-fd, or name another backend"),
+            ));
         }
         let handed_in = !(profile.network.unix.is_empty() && profile.devices.is_empty());
         if self.name == Name::Gvisor && handed_in {
             let reason = "sockets and devices of the host can't be handed into gVisor";
-            let fix = "leave the grant out, or name another backend";
+            let fix = /*hint*/ "leave the grant out, or name another backend";
             return Err(self.unusable(reason, Some(fix)));
         }
         if self.image.is_some() {
@@ -398,10 +401,14 @@ fn limits_hold(plan: &mut ExecPlan, profile: &Profile) {
     let held = profile.limits.memory().is_some() || profile.limits.pids().is_some();
     for report in &mut plan.enforcement {
         if report.clause == Clause::Limits && held {
-            report.enforcement = stockade::Enforcement::Full;
+            let gap = foundation::disk_gap(profile);
+            report.enforcement = match gap {
+                Some(_) => stockade_engine::Enforcement::Partial,
+                None => stockade_engine::Enforcement::Full,
+            };
             "the engine's control groups, rlimits, tmpfs size, timer"
                 .clone_into(&mut report.mechanism);
-            report.gap = None;
+            report.gap = gap.map(str::to_owned);
         }
     }
 }

@@ -208,7 +208,10 @@ impl Engine {
     }
 
     /// Removes a container, running or not; one that is gone already is no failure.
-    pub(crate) fn remove_container(&self, name: &str) -> Result<(), EngineError> {
+    ///
+    /// # Errors
+    /// If the engine can't be asked or refuses.
+    pub fn remove_container(&self, name: &str) -> Result<(), EngineError> {
         let options = RemoveContainerOptionsBuilder::default().force(true).v(true);
         let removed = self.client.remove_container(name, Some(options.build()));
         match self.block(removed) {

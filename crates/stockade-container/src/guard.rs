@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The first argument that makes a program act as the guard.
@@ -24,17 +24,17 @@ pub fn is_requested() -> bool {
         .is_some_and(|word| word == MARKER)
 }
 
-/// Waits for the launcher to end, in whatever way. Arguments: the engine's socket, the container's
+/// Waits for the launcher to end, in whatever way; returns the exit code. Arguments: the engine's socket, the container's
 /// name, and files and empty directories to remove.
-pub fn main() -> ExitCode {
+pub fn main() -> u8 {
     let mut words = std::env::args_os().skip(2);
     let (Some(socket), Some(name)) = (words.next(), words.next()) else {
-        return ExitCode::from(2);
+        return 2;
     };
     let mut word = [0];
     let all_is_well = io::stdin().read(&mut word).is_ok_and(|length| length > 0);
     if all_is_well {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let removed = remove(Path::new(&socket), &name.to_string_lossy());
     for file in words {
@@ -42,8 +42,8 @@ pub fn main() -> ExitCode {
         crate::entry::remove(Path::new(&file));
     }
     match removed {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
+        Ok(()) => 0,
+        Err(_) => 1,
     }
 }
 

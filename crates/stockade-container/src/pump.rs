@@ -12,20 +12,21 @@ use std::time::Duration;
 use bollard::Docker;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::query_parameters::{
-    KillContainerOptionsBuilder, RemoveContainerOptionsBuilder, ResizeContainerTTYOptionsBuilder,
-    WaitContainerOptionsBuilder,
+    InspectContainerOptions, KillContainerOptionsBuilder, RemoveContainerOptionsBuilder,
+    ResizeContainerTTYOptionsBuilder, WaitContainerOptionsBuilder,
 };
 use futures_util::StreamExt;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
-use stockade::RunError;
-use stockade::backend::Held;
-use stockade::network::NetworkGuard;
+use stockade_engine::RunError;
+use stockade_engine::backend::Held;
+use stockade_engine::network::NetworkGuard;
 use stockade_linux::{Denial, Outcome, Usage};
 use stockade_policy::profile::Backend as Name;
 use tokio::io::AsyncWriteExt;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::AbortHandle;
 
 use crate::engine::chain;
 use crate::guard::Guard;
@@ -58,6 +59,14 @@ pub(crate) struct Started {
     pub(crate) network: Option<Box<dyn NetworkGuard>>,
 }
 
+/// How a container ended.
+#[derive(Debug)]
+struct End {
+    code: i64,
+    /// Whether the kernel killed a process in it for want of memory.
+    memory_limit: bool,
+}
+
 /// The launcher's handle of a container.
 #[derive(Debug)]
 pub(crate) struct ContainerRun {
@@ -65,7 +74,7 @@ pub(crate) struct ContainerRun {
     orders: UnboundedSender<Order>,
     /// Hangs up when the container is gone.
     done: OwnedFd,
-    end: Arc<Mutex<Option<Result<i64, String>>>>,
+    end: Arc<Mutex<Option<Result<End, String>>>>,
     usage: Arc<Mutex<Usage>>,
     thread: Option<JoinHandle<()>>,
     terminal: Option<OwnedFd>,
@@ -121,6 +130,12 @@ impl Held for ContainerRun {
         let _ = self.orders.send(Order::Kill);
     }
 
+    fn killer(&self) -> Box<dyn FnOnce() + Send> {
+        let orders = self.orders.clone();
+        // If nobody listens any more the container is gone.
+        Box::new(move || drop(orders.send(Order::Kill)))
+    }
+
     fn take_terminal(&mut self) -> Option<OwnedFd> {
         self.terminal.take()
     }
@@ -161,11 +176,11 @@ impl Held for ContainerRun {
     fn wait(&mut self) -> Result<Outcome, RunError> {
         self.join();
         let end = self.end.lock().ok().and_then(|mut end| end.take());
-        let failed = |reason: String| RunError::Backend {
+        let failed = |reason: String| RunError::Lost {
             backend: self.backend,
             reason,
         };
-        let code = end
+        let End { code, memory_limit } = end
             .unwrap_or_else(|| Err("its end is not known".to_owned()))
             .map_err(failed)?;
         // As `wait(2)` tells it; a signal is 128 and more by the engine's own process 1.
@@ -174,6 +189,7 @@ impl Held for ContainerRun {
             status: Some(status),
             // The engine does not say.
             cpu_limit: false,
+            memory_limit,
             usage: self.usage.lock().map(|usage| *usage).unwrap_or_default(),
         })
     }
@@ -186,14 +202,14 @@ impl Drop for ContainerRun {
     }
 }
 
-/// Runs until the container has ended and is removed; the command's code, or why it is not known.
+/// Runs until the container has ended and is removed; how it ended, or why that is not known.
 fn pump(
     started: Started,
     orders: UnboundedReceiver<Order>,
     stop: OwnedFd,
     stop_end: OwnedFd,
     usage: Arc<Mutex<Usage>>,
-) -> Result<i64, String> {
+) -> Result<End, String> {
     let Started {
         runtime,
         client,
@@ -208,6 +224,7 @@ fn pump(
     let followed = runtime.spawn(followed);
     let outcome = runtime.block_on(relay(&client, &name, streams, standard, orders, stop));
     drop(stop_end);
+    let memory_limit = runtime.block_on(was_out_of_memory(&client, &name));
     followed.abort();
     let options = RemoveContainerOptionsBuilder::default()
         .force(true)
@@ -227,7 +244,14 @@ fn pump(
     }
     // Whoever still reads the launcher's input must not keep the thread.
     runtime.shutdown_background();
-    outcome
+    outcome.map(|code| End { code, memory_limit })
+}
+
+/// What the engine noted about a container that has ended.
+async fn was_out_of_memory(client: &Docker, name: &str) -> bool {
+    let inspected = client.inspect_container(name, None::<InspectContainerOptions>);
+    let state = inspected.await.ok().and_then(|found| found.state);
+    state.is_some_and(|state| state.oom_killed == Some(true))
 }
 
 async fn relay(
@@ -248,7 +272,13 @@ async fn relay(
     let ended = loop {
         tokio::select! {
             ended = waiting.next() => break ended,
-            Some(order) = orders.recv() => obey(client, name, order).await,
+            Some(order) = orders.recv() => {
+                if matches!(order, Order::Kill) {
+                    // The engine ends no container whose output nobody reads.
+                    tokio::spawn(abort_after(DRAIN, showing.abort_handle()));
+                }
+                obey(client, name, order).await;
+            }
         }
     };
     let code = match ended {
@@ -267,6 +297,11 @@ async fn relay(
     }
     feeding.abort();
     code
+}
+
+async fn abort_after(delay: Duration, task: AbortHandle) {
+    tokio::time::sleep(delay).await;
+    task.abort();
 }
 
 async fn obey(client: &Docker, name: &str, order: Order) {

@@ -6,8 +6,8 @@ use std::path::Path;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::WaitContainerOptionsBuilder;
 use futures_util::StreamExt;
-use stockade::backend::foundation;
-use stockade::{ExecPlan, Spec};
+use stockade_engine::backend::foundation;
+use stockade_engine::{ExecPlan, Spec};
 use stockade_policy::profile::{Backend as Name, NetworkProfile, Profile};
 use stockade_policy::{SandboxPolicy, Surroundings};
 

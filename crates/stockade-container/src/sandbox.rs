@@ -12,8 +12,8 @@ use bollard::exec::StartExecResults;
 use bollard::models::{ContainerCreateBody, ExecConfig};
 use bollard::query_parameters::{InspectContainerOptions, StartContainerOptions};
 use futures_util::StreamExt;
-use stockade::ExecPlan;
-use stockade::network::{NetworkGuard, NetworkRecord, NetworkService};
+use stockade_engine::ExecPlan;
+use stockade_engine::network::{NetworkGuard, NetworkRecord, NetworkService};
 use stockade_policy::SandboxPolicy;
 use stockade_policy::profile::NetworkProfile;
 

@@ -243,7 +243,9 @@ fn mounts(
                 ..EngineMount::default()
             }),
             // Overlays are the helper's alone; if one ever comes here, nothing is written through.
-            View::Overlay { .. } | View::ReadOnly => bind(path, path, true, plan, host, &mut out)?,
+            View::Overlay { .. } | View::PrivateLayer { .. } | View::ReadOnly => {
+                bind(path, path, true, plan, host, &mut out)?;
+            }
             // The root has no links of its own; what they lead to is shown twice instead.
             View::Symlink(target) => bind(path, target, true, plan, host, &mut out)?,
             View::Temporary { size } => out.push(temporary(path, *size, 0o1777, false)?),
@@ -366,7 +368,7 @@ impl Surroundings for ThisHost {
     }
 
     fn mounts_below(&self, path: &AbsPath) -> Vec<AbsPath> {
-        stockade::backend::foundation::mounts_below(path)
+        stockade_engine::backend::foundation::mounts_below(path)
     }
 }
 

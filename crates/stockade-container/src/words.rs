@@ -1,7 +1,7 @@
 //! What a container is said to enforce, and by what.
 
-use stockade::backend::foundation::{Hosts, Words};
-use stockade::network::Addresses;
+use stockade_engine::backend::foundation::{Hosts, Words};
+use stockade_engine::network::Addresses;
 
 /// The words for a container with this runtime: another than the engine's own is gVisor.
 pub(crate) fn words(runtime: Option<&str>) -> Words {
@@ -10,7 +10,14 @@ pub(crate) fn words(runtime: Option<&str>) -> Words {
         files: "the container's mounts",
         devices: "a /dev of its own",
         processes: "pid namespace; a guard ends it with its launcher",
-        privileges: "no capabilities, no_new_privs",
+        privileges: "no capabilities, no_new_privs, no set-id modes",
+        privileges_gap: Some(if is_guest {
+            "a file with a set-id bit can be made, unless the engine starts runsc with --oci-seccomp"
+        } else {
+            // runc leaves out calls that its libseccomp has no name for.
+            "an engine whose libseccomp does not know fchmodat2 (Linux 6.6) lets that call set \
+             set-id bits"
+        }),
         seccomp: if is_guest {
             "gVisor's kernel, which the host's filters"
         } else {

@@ -67,6 +67,45 @@ each row; of what was judged wrongly in the second half, part was read, and a fe
 | secrets_hard_negatives | lock files, checksums, SVG, logs of git |
 | exfil_commands | uploads and reverse shells of GTFOBins, Atomic Red Team, InternalAllTheThings and a generator; ordinary network commands of tldr-pages |
 | bash_commands | ordinary commands of nl2bash and of other tools' tests |
+| inj_synth_coding_agent | a grammar of orders to coding agents, put into code and documents; ordinary imperatives put in the same way |
+| inj_asb, inj_bipia_train, inj_piarena, inj_skill_inject, inj_spikee, inj_mcp_mail_misc | published attacks in tool output, mails, reports, skills. Many orders in them differ from ordinary text by their context only |
+| jailbreaks, jailbreaks_in_the_wild | chat jailbreaks; the second is noisy |
+| benign_prompts, benign_hard_docs | shared prompts; agent instruction files, prompt templates and security documents. The layout of prompts (`injection/register.rs`) was studied on the first |
+| secrets_other_scanners, secrets_generated | fixtures of six scanners (a negative means \"not by this rule\", many positives are placeholders; some formats were added after reading what was missed there); generated tokens and look-alikes |
+| shell_tldr, shell_ordinary_scripts | ordinary commands and scripts |
+
+Rows of the sources of injections that came after the first rules were read since, and the latest rules and weights
+were chosen with all of them measured: no figure about these sources is one on unseen text.
+
+## injection: a model that does not ship
+
+A linear model was trained with each source left out in turn, its threshold set on other ordinary text (at most 0.005
+of tool output, 0.05 of documents and of prompts accused). *Units*: classes of words, ordered pairs of them, place in
+the unit, how often its surroundings give orders. *Rules*: which rules match in a passage, weighted anew around the
+weights written by hand, with length and layout of the text. The rules by hand accused 0.003, 0.064 and 0.143 then and
+were written against the first three sources.
+
+| source left out | units | rules weighted anew | rules by hand |
+|---|---:|---:|---:|
+| injecagent | 0.767 | 0.956 | 0.980 |
+| cyberseceval_pi | 0.359 | 0.555 | 0.563 |
+| deepset | 0.483 | 0.536 | 0.620 |
+| inj_asb | 0.663 | 0.536 | 0.414 |
+| inj_bipia_train | 0.077 | 0.137 | 0.121 |
+| inj_mcp_mail_misc | 0.505 | 0.728 | 0.680 |
+| inj_piarena | 0.694 | 0.555 | 0.544 |
+| inj_skill_inject | 0.059 | 0.056 | 0.072 |
+| inj_spikee | 0.251 | 0.338 | 0.382 |
+| inj_synth_coding_agent | 0.150 | 0.505 | 0.625 |
+| jailbreaks | 0.471 | 0.534 | 0.415 |
+| jailbreaks_in_the_wild | 0.456 | 0.505 | 0.668 |
+
+These figures flatter the models: each threshold was set on the ordinary text that its false positives were counted
+on, and the second model's allowance for prompts is the best of three that were tried on this table. The columns stand
+at different false-positive rates, so they are no comparison at equal ones.
+Trained on all sources, the second model misjudged 51 of 444 texts of this repository's own tests;
+with the weights by hand the prototype misjudged 8, because it opens no encodings.
+It accuses less, but on seven of twelve sources it also finds less than the rules by hand, so the rules stay.
 ";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +124,8 @@ struct Task {
     negative: &'static [&'static str],
     /// Categories and rules of positives that are no positives of this task.
     skip: &'static [&'static str],
+    /// Files that came after the rules, whole: they say how the rules generalise.
+    later: &'static [&'static str],
     /// What was asked for.
     goal: &'static str,
 }
@@ -101,6 +142,19 @@ const TASKS: [Task; 3] = [
             "deepset",
         ],
         skip: &[],
+        later: &[
+            "inj_asb",
+            "inj_bipia_train",
+            "inj_mcp_mail_misc",
+            "inj_piarena",
+            "inj_skill_inject",
+            "inj_spikee",
+            "inj_synth_coding_agent",
+            "jailbreaks",
+            "jailbreaks_in_the_wild",
+            "benign_hard_docs",
+            "benign_prompts",
+        ],
         goal: "recall at least 0.75 at a false-positive rate of at most 0.01 on ordinary tool output",
     },
     Task {
@@ -131,6 +185,11 @@ const TASKS: [Task; 3] = [
             // Keys for trying things out.
             "np.stripe.2",
         ],
+        later: &[
+            "secrets_other_scanners",
+            "secrets_generated",
+            "benign_hard_docs",
+        ],
         goal: "recall and precision at least 0.90",
     },
     Task {
@@ -139,6 +198,7 @@ const TASKS: [Task; 3] = [
         positive: &["exfil_commands"],
         negative: &["exfil_commands", "bash_commands"],
         skip: &["credential_access/collection"],
+        later: &["shell_tldr", "shell_ordinary_scripts"],
         goal: "recall at least 0.90 at a false-positive rate of at most 0.01 on ordinary commands",
     },
 ];
@@ -168,6 +228,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             if half.as_deref().is_none_or(|wanted| wanted == name) {
                 measure(&mut out, task, each, directory, list.as_deref())?;
             }
+        }
+        if half.is_none() {
+            by_source(&mut out, task, directory)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -254,6 +317,49 @@ fn measure(
         }
     }
     summary(out, &scores, &placeholders)?;
+    Ok(())
+}
+
+/// Files that came after the rules, one line each.
+#[expect(clippy::cast_precision_loss, reason = "a few thousand rows")]
+fn by_source(
+    out: &mut impl std::io::Write,
+    task: &Task,
+    directory: &Path,
+) -> Result<(), Box<dyn Error>> {
+    writeln!(
+        out,
+        "## {}: sources that came after the rules\n\n\
+         | file | to be found | found | to be quiet | found |\n|---|---:|---:|---:|---:|",
+        task.name
+    )?;
+    for file in task.later {
+        let path = directory.join(format!("{file}.jsonl.gz"));
+        if !path.is_file() {
+            writeln!(out, "skipped: {} is not there", path.display())?;
+            continue;
+        }
+        let mut counts = [Counts::default(), Counts::default()];
+        for row in rows(&path)? {
+            let count = &mut counts[usize::from(row.label == 1)];
+            count.rows += 1;
+            count.found += usize::from(!inspect_all(task.kinds, [""; 0], &row.text).safe);
+        }
+        let rate = |count: &Counts| match count.rows {
+            0 => "-".to_owned(),
+            rows => format!("{:.3}", count.found as f64 / rows as f64),
+        };
+        let [quiet, wanted] = &counts;
+        writeln!(
+            out,
+            "| {file} | {} | {} | {} | {} |",
+            wanted.rows,
+            rate(wanted),
+            quiet.rows,
+            rate(quiet)
+        )?;
+    }
+    writeln!(out)?;
     Ok(())
 }
 

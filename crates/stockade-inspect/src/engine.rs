@@ -105,7 +105,9 @@ impl Engine {
         if self.kinds.egress {
             findings.extend(egress::scan(view, &self.allowed));
         }
-        if !hidden.is_empty() {
+        // Colours join a value with the letter that ends them, or split it.
+        let is_coloured = !normal.is_plain() && memchr::memchr(0x1b, view.text()).is_some();
+        if !hidden.is_empty() || is_coloured {
             // Invisible characters may split what the plain text was searched for.
             if self.kinds.secrets {
                 findings.extend(secrets::scan(&normal, &peek::runs(normal.text())));

@@ -1,4 +1,4 @@
-//! Giving up every capability (`capabilities(7)`), for root as for anyone else.
+//! Giving up capabilities (`capabilities(7)`), for root as for anyone else.
 //!
 //! The bounding set goes too, and root's special treatment at `execve(2)` is locked off, so that
 //! a process with user id 0 stays without capabilities after it executes a program.
@@ -10,24 +10,40 @@ use rustix::thread::{
     set_capabilities, set_capabilities_secure_bits,
 };
 
-/// Drops everything, for good.
+/// Makes sure that no program gets a capability by being executed, for good.
 ///
 /// Whoever lacks `CAP_SETPCAP` (a user without a namespace, root in a container) can't change the
 /// bounding set nor the secure bits; `no_new_privs`, which is set next, keeps `execve(2)` from
-/// raising what is dropped here (security/commoncap.c, `cap_bprm_creds_from_file`).
-pub(crate) fn drop_all() -> io::Result<()> {
+/// raising what is dropped later (security/commoncap.c, `cap_bprm_creds_from_file`).
+pub(crate) fn lock() -> io::Result<()> {
     let held = rustix::thread::capabilities(None)?.effective;
     if held.contains(CapabilitySet::SETPCAP) {
         lock_root()?;
     }
     clear_ambient_capability_set()?;
-    let none = CapabilitySet::empty();
+    Ok(())
+}
+
+/// Drops every capability of the calling thread.
+pub(crate) fn drop_all() -> io::Result<()> {
+    keep_at_most(CapabilitySet::empty())
+}
+
+/// Drops every capability of the calling thread but the one that lets the mediator read the
+/// memory and take descriptors of callers that are not dumpable (`ptrace(2)`). It counts in the
+/// sandbox's own user namespace only.
+pub(crate) fn keep_tracing() -> io::Result<()> {
+    keep_at_most(CapabilitySet::SYS_PTRACE)
+}
+
+fn keep_at_most(wanted: CapabilitySet) -> io::Result<()> {
+    let held = rustix::thread::capabilities(None)?.permitted & wanted;
     set_capabilities(
         None,
         CapabilitySets {
-            effective: none,
-            permitted: none,
-            inheritable: none,
+            effective: held,
+            permitted: held,
+            inheritable: CapabilitySet::empty(),
         },
     )?;
     Ok(())

@@ -1,14 +1,15 @@
 //! Control groups: limits of the whole sandbox, and its end.
 //!
 //! Works on any hierarchy, version 1 or 2: a group is a directory, a limit is a file in it
-//! (`cgroups(7)`). The outer helper makes the groups and removes them when the sandbox is gone,
+//! (`cgroups(7)`). In version 2 a controller has to be handed down by the parent first. The outer helper makes the groups and removes them when the sandbox is gone,
 //! also when the launcher was killed. By then it sees the sandbox's read-only view, so it holds
 //! what it needs open from the start.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -23,7 +24,7 @@ pub(crate) struct Entered(Vec<Group>);
 /// One group that this process is in.
 struct Group {
     parent: OwnedFd,
-    /// The parent's list of processes: writing to it is how to leave the group.
+    /// The list of processes of the group that this process was in: writing to it is how to leave.
     way_out: File,
     name: OsString,
 }
@@ -47,7 +48,7 @@ impl Entered {
             return Err(Errno::INVAL).at_path(Stage::MakeCgroup, path);
         };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let procs = parent.join("cgroup.procs");
+        let procs = directory.origin.as_path().join("cgroup.procs");
         let group = Group {
             parent: rustix::fs::open(parent, flags, Mode::empty())
                 .at_path(Stage::MakeCgroup, parent)?,
@@ -57,6 +58,16 @@ impl Entered {
                 .at_path(Stage::MakeCgroup, &procs)?,
             name: name.to_owned(),
         };
+        if !directory.enable.is_empty() {
+            // Stays so: another run may rely on it by the time this one ends.
+            let names: Vec<String> = directory
+                .enable
+                .iter()
+                .map(|name| format!("+{name}"))
+                .collect();
+            let control = parent.join("cgroup.subtree_control");
+            fs::write(&control, names.join(" ")).at_path(Stage::LimitCgroup, &control)?;
+        }
         rustix::fs::mkdirat(&group.parent, &group.name, Mode::from(0o755))
             .at_path(Stage::MakeCgroup, path)?;
         self.0.push(group);
@@ -65,6 +76,15 @@ impl Entered {
             fs::write(&path, value).at_path(Stage::LimitCgroup, &path)?;
         }
         fs::write(path.join("cgroup.procs"), MYSELF).at_path(Stage::EnterCgroup, path)
+    }
+
+    /// Whether the kernel killed a process because the memory of these groups was used up. Both
+    /// versions count such kills (`oom_kill`), version 1 since Linux 4.13.
+    pub(crate) fn was_out_of_memory(&self) -> bool {
+        self.0.iter().any(|group| {
+            let files = ["memory.events", "memory.oom_control"];
+            files.iter().any(|file| group.memory_kills(file) > 0)
+        })
     }
 
     /// Leaves the groups and removes them; whatever else ran in them is dead by now.
@@ -81,6 +101,20 @@ impl Entered {
 }
 
 impl Group {
+    /// Zero where there is no such file or count.
+    fn memory_kills(&self, file: &str) -> u64 {
+        let path = Path::new(&self.name).join(file);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let mut text = String::new();
+        let read = rustix::fs::openat(&self.parent, path, flags, Mode::empty())
+            .map(File::from)
+            .map(|mut file| file.read_to_string(&mut text));
+        if !matches!(read, Ok(Ok(_))) {
+            return 0;
+        }
+        kills(&text)
+    }
+
     /// The dead leave their group only when the kernel has finished with them, a moment after
     /// they were reaped.
     fn remove_when_empty(&self, attempts: u32) {
@@ -93,9 +127,29 @@ impl Group {
     }
 }
 
+fn kills(events: &str) -> u64 {
+    events
+        .lines()
+        .filter_map(|line| line.strip_prefix("oom_kill "))
+        .filter_map(|count| count.trim().parse::<u64>().ok())
+        .sum()
+}
+
 /// What stands for the writing process in a list of processes.
 const MYSELF: &[u8] = b"0";
 
 /// Ten seconds in all: on a busy machine the dead wait for their turn, too.
 const REMOVAL_ATTEMPTS: u32 = 5000;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(2);
+
+#[cfg(test)]
+mod tests {
+    use super::kills;
+
+    #[test]
+    fn kills_are_counted_in_both_versions() {
+        assert_eq!(kills("low 0\nhigh 0\nmax 7\noom 2\noom_kill 3\n"), 3);
+        assert_eq!(kills("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n"), 1);
+        assert_eq!(kills("oom_kill_disable 1\nunder_oom 1\n"), 0);
+    }
+}

@@ -26,8 +26,8 @@ pub(crate) enum Report {
     Failed(Failure),
     /// Sockets that the launcher answers on; it may take several messages to send all.
     Sockets(Vec<OwnedFd>),
-    /// The command was executed.
-    Started,
+    /// The command was executed. In a session its process comes along, to wait for.
+    Started(Option<OwnedFd>),
     /// The command was stopped, as by Ctrl-Z.
     Stopped,
     /// The launcher's end of the command's terminal.
@@ -37,6 +37,8 @@ pub(crate) enum Report {
         user_micros: u64,
         system_micros: u64,
         peak_kib: u64,
+        /// Whether the kernel killed a process for want of memory in the sandbox's group.
+        memory_limit: bool,
     },
 }
 
@@ -52,23 +54,27 @@ const SOCKETS: u8 = 8;
 /// The kernel takes at most 253 descriptors in one message (`SCM_MAX_FD`).
 const DESCRIPTORS: usize = 64;
 
-/// From the launcher to pid 1.
+/// From the launcher to the supervisor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Request {
     /// The sockets are being answered on: the command may run.
     Proceed,
     /// Pass this signal on to the command.
     Signal(i32),
+    /// Kill this command of a session and everything that belongs to it.
+    Kill,
 }
 
-/// No signal has this number.
+/// No signals have these numbers.
 const PROCEED: i32 = 0;
+const KILL: i32 = -1;
 
 impl Request {
     pub(crate) fn send(self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let number = match self {
             Self::Proceed => PROCEED,
             Self::Signal(number) => number,
+            Self::Kill => KILL,
         };
         rustix::net::send(socket, &number.to_ne_bytes(), SendFlags::NOSIGNAL)?;
         Ok(())
@@ -81,6 +87,7 @@ impl Request {
         Ok(
             (length == number.len()).then(|| match i32::from_ne_bytes(number) {
                 PROCEED => Self::Proceed,
+                KILL => Self::Kill,
                 signal => Self::Signal(signal),
             }),
         )
@@ -115,7 +122,10 @@ impl Report {
                 }
                 return Ok(());
             }
-            Self::Started => message.push(STARTED),
+            Self::Started(pidfd) => {
+                message.push(STARTED);
+                fds.extend(pidfd.as_ref().map(AsFd::as_fd));
+            }
             Self::Stopped => message.push(STOPPED),
             Self::Terminal(terminal) => {
                 message.push(TERMINAL);
@@ -125,11 +135,13 @@ impl Report {
                 user_micros,
                 system_micros,
                 peak_kib,
+                memory_limit,
             } => {
                 message.push(USED);
                 for number in [user_micros, system_micros, peak_kib] {
                     message.extend(number.to_ne_bytes());
                 }
+                message.push(u8::from(*memory_limit));
             }
         }
         transmit(socket, &message, &fds)
@@ -138,27 +150,9 @@ impl Report {
     /// Waits for the next message; none when the helper is gone.
     pub(crate) fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Self>> {
         let mut buffer = [0; MAX_MESSAGE];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
-        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let received = recvmsg(
-            socket,
-            &mut [IoSliceMut::new(&mut buffer)],
-            &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
-        );
-        let length = match received {
-            Ok(message) => message.bytes,
-            Err(rustix::io::Errno::CONNRESET) => 0,
-            Err(error) => return Err(error.into()),
-        };
+        let (length, fds) = receive_packet(socket, &mut buffer)?;
         if length == 0 {
             return Ok(None);
-        }
-        let mut fds = Vec::new();
-        for message in ancillary.drain() {
-            if let RecvAncillaryMessage::ScmRights(some) = message {
-                fds.extend(some);
-            }
         }
         Self::decode(&buffer[..length], fds)
             .map(Some)
@@ -175,20 +169,52 @@ impl Report {
             },
             FAILED => Self::Failed(Failure::decode(rest)?),
             SOCKETS => Self::Sockets(fds),
-            STARTED => Self::Started,
+            STARTED => Self::Started(fds.pop()),
             STOPPED => Self::Stopped,
             TERMINAL => Self::Terminal(fds.pop()?),
             USED => Self::Used {
                 user_micros: u64::from_ne_bytes(take(&mut rest)?),
                 system_micros: u64::from_ne_bytes(take(&mut rest)?),
                 peak_kib: u64::from_ne_bytes(take(&mut rest)?),
+                memory_limit: u8::from_ne_bytes(take(&mut rest)?) != 0,
             },
             _ => return None,
         })
     }
 }
 
-fn transmit(socket: BorrowedFd<'_>, message: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+/// Waits for the next packet; its length is 0 when the other side is gone.
+pub(crate) fn receive_packet(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(
+        socket,
+        &mut [IoSliceMut::new(buffer)],
+        &mut ancillary,
+        RecvFlags::CMSG_CLOEXEC,
+    );
+    let length = match received {
+        Ok(message) => message.bytes,
+        Err(rustix::io::Errno::CONNRESET) => 0,
+        Err(error) => return Err(error.into()),
+    };
+    let mut fds = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(some) = message {
+            fds.extend(some);
+        }
+    }
+    Ok((length, fds))
+}
+
+pub(crate) fn transmit(
+    socket: BorrowedFd<'_>,
+    message: &[u8],
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() {
@@ -212,8 +238,11 @@ fn encode_denial(denial: &Denial, message: &mut Vec<u8>) {
     message.extend(denial.errno.to_ne_bytes());
     message.extend(denial.pid.to_ne_bytes());
     message.extend(rule.to_ne_bytes());
-    message.extend(u32::try_from(program.len()).unwrap_or(0).to_ne_bytes());
-    message.extend(program);
+    let reason = denial.protected.as_deref().unwrap_or_default().as_bytes();
+    for text in [program, reason] {
+        message.extend(u32::try_from(text.len()).unwrap_or(0).to_ne_bytes());
+        message.extend(text);
+    }
     message.extend(denial.path.as_os_str().as_bytes());
 }
 
@@ -222,14 +251,21 @@ fn decode_denial(mut rest: &[u8]) -> Option<Denial> {
     let errno = i32::from_ne_bytes(take(&mut rest)?);
     let pid = i32::from_ne_bytes(take(&mut rest)?);
     let rule = u32::from_ne_bytes(take(&mut rest)?);
-    let length = usize::try_from(u32::from_ne_bytes(take(&mut rest)?)).ok()?;
-    let (program, path) = rest.split_at_checked(length)?;
+    let mut text = || {
+        let length = usize::try_from(u32::from_ne_bytes(take(&mut rest)?)).ok()?;
+        let (text, after) = rest.split_at_checked(length)?;
+        rest = after;
+        Some(text)
+    };
+    let (program, reason) = (text()?, text()?);
+    let path = rest;
     Some(Denial {
         operation: Operation::from_code(operation)?,
         path: PathBuf::from(OsStr::from_bytes(path)),
         rule: (rule != NO_RULE)
             .then(|| usize::try_from(rule).ok())
             .flatten(),
+        protected: (!reason.is_empty()).then(|| String::from_utf8_lossy(reason).into_owned()),
         errno,
         pid,
         program: PathBuf::from(OsStr::from_bytes(program)),

@@ -10,13 +10,14 @@
 //! in the report, not here.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Component;
 
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use stockade_rules::AbsPath;
 
@@ -25,8 +26,18 @@ use crate::plan::Landlock;
 /// The first ABI that scopes signals and abstract sockets.
 const SCOPES: u32 = 6;
 
-/// Enforces the rules on the calling process and its children.
-pub(crate) fn restrict(rules: &Landlock) -> io::Result<()> {
+/// Whom a domain may signal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signals {
+    /// Only processes of the domain. The signal that ends a child with its parent counts as well.
+    Own,
+    /// As permissions say.
+    Unrestricted,
+}
+
+/// Enforces the rules on the calling thread and whatever it starts. The files of `proc`, which no
+/// path in the view leads to, stay readable: the mediator needs what they say about its callers.
+pub(crate) fn restrict(rules: &Landlock, proc: BorrowedFd<'_>, signals: Signals) -> io::Result<()> {
     let abi = known(rules.abi);
     let all = AccessFs::from_all(abi);
     let read = AccessFs::from_read(abi);
@@ -37,7 +48,7 @@ pub(crate) fn restrict(rules: &Landlock) -> io::Result<()> {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)
-        .and_then(|ruleset| match Scope::from_all(abi) {
+        .and_then(|ruleset| match scopes(abi, signals) {
             none if none.is_empty() => Ok(ruleset),
             scopes => ruleset.scope(scopes),
         })
@@ -53,22 +64,41 @@ pub(crate) fn restrict(rules: &Landlock) -> io::Result<()> {
         )
     })?;
     let greater = [(&rules.writable, write), (&rules.devices, devices)];
-    let ruleset = add(ruleset, greater, |_| false)?;
+    let ruleset = add(ruleset, greater, |_| false)?
+        .add_rule(PathBeneath::new(
+            proc,
+            AccessFs::ReadFile | AccessFs::ReadDir,
+        ))
+        .map_err(io::Error::other)?;
     enforce(ruleset)
 }
 
 /// A domain inside the present one that only separates: signals to processes outside it and
 /// connections to their abstract sockets are refused. Does nothing before ABI 6.
+///
+/// Every domain refuses renames and links between directories unless a rule allows them
+/// (landlock(7), `LANDLOCK_ACCESS_FS_REFER`), so one does: the present domain has its own say.
 pub(crate) fn restrict_scopes(abi: u32) -> io::Result<()> {
     if abi < SCOPES {
         return Ok(());
     }
+    let root = open(&AbsPath::root())?;
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
-        .scope(Scope::from_all(known(abi)))
+        .handle_access(AccessFs::Refer)
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(known(abi))))
         .and_then(Ruleset::create)
+        .and_then(|ruleset| ruleset.add_rule(PathBeneath::new(root, AccessFs::Refer)))
         .map_err(io::Error::other)?;
     enforce(ruleset)
+}
+
+fn scopes(abi: ABI, signals: Signals) -> BitFlags<Scope> {
+    let all = Scope::from_all(abi);
+    match signals {
+        Signals::Own => all,
+        Signals::Unrestricted => all & !BitFlags::from(Scope::Signal),
+    }
 }
 
 fn add(
@@ -95,7 +125,27 @@ fn add(
 fn open(path: &AbsPath) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS;
-    rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), resolve)
+    match rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), resolve) {
+        // A sandbox around this one may refuse the call: filters can't see its flags.
+        Err(Errno::NOSYS) => open_stepwise(path),
+        opened => opened,
+    }
+}
+
+/// The same, component by component.
+fn open_stepwise(path: &AbsPath) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut at = rustix::fs::open("/", flags, Mode::empty())?;
+    for component in path.as_path().components() {
+        if let Component::Normal(name) = component {
+            at = rustix::fs::openat(&at, name, flags, Mode::empty())?;
+            let kind = FileType::from_raw_mode(rustix::fs::fstat(&at)?.st_mode);
+            if kind.is_symlink() {
+                return Err(Errno::LOOP);
+            }
+        }
+    }
+    Ok(at)
 }
 
 fn enforce(ruleset: RulesetCreated) -> io::Result<()> {

@@ -7,7 +7,8 @@ use rustix::process::{Resource as Kernel, Rlimit as Pair, setrlimit};
 
 use crate::plan::{Resource, Rlimit};
 
-/// Sets the limits that pid 1 may have as well: whatever it passes on it keeps itself to.
+/// Sets the limits that the supervisor and the mediator have as well: what the mediator writes on
+/// a caller's behalf keeps to them.
 pub(crate) fn apply_to_all(limits: &[Rlimit]) -> io::Result<()> {
     let mut shared = limits.iter().filter(|limit| !is_of_command(limit));
     shared.try_for_each(|limit| apply(*limit))
@@ -19,10 +20,10 @@ pub(crate) fn apply_to_command(limits: &[Rlimit]) -> io::Result<()> {
     own.try_for_each(|limit| apply(*limit))
 }
 
-/// The mediator works on behalf of everybody inside: its time is not one process's, and a sandbox
-/// whose pid 1 runs out of it would end as a whole.
+/// The mediator works on behalf of everybody inside: its time, memory and descriptors are not one
+/// process's.
 fn is_of_command(limit: &Rlimit) -> bool {
-    limit.resource == Resource::Cpu
+    limit.resource != Resource::FileSize
 }
 
 /// Whether so much CPU time is all that the command may use. The kernel sends `SIGKILL` then: soft

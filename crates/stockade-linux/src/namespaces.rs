@@ -1,7 +1,8 @@
 //! New namespaces and what belongs to each: id maps, the lock on further ones.
 //!
-//! All but that of the network in one `clone(2)`; the network's takes longer than all others
-//! together and is made beside ([`NewNetwork`](crate::sys::network_namespace::NewNetwork)).
+//! All but two in one `clone(2)`. The pid namespace comes later, with its first process
+//! ([`Init`](crate::sys::init_process::Init)): the mediator stays outside it. The network's takes
+//! longer than all others together and is made beside ([`NewNetwork`](crate::sys::network_namespace::NewNetwork)).
 //! Needs unprivileged user namespaces; root gets one as well, so that root inside has no power
 //! over anything outside.
 
@@ -11,10 +12,9 @@ use std::io;
 use rustix::process::{getgid, getuid};
 use rustix::thread::UnshareFlags;
 
-/// The namespaces that every sandbox has.
+/// The namespaces that the mediator shares with the command.
 pub(crate) const KINDS: UnshareFlags = UnshareFlags::NEWUSER
     .union(UnshareFlags::NEWNS)
-    .union(UnshareFlags::NEWPID)
     .union(UnshareFlags::NEWIPC)
     .union(UnshareFlags::NEWUTS)
     .union(UnshareFlags::NEWCGROUP);

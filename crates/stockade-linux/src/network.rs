@@ -25,7 +25,7 @@ use crate::control::Report;
 use crate::plan::{Network, Socket, SocketKind};
 use crate::stage::{At, Failure, Stage};
 
-/// Pid 1's end of the line on which the launcher asks for sockets to connect with.
+/// The supervisor's end of the line on which the launcher asks for sockets to connect with.
 #[derive(Debug)]
 pub(crate) struct Connector(OwnedFd);
 

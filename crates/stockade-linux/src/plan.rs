@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde::{Deserialize, Serialize};
-use stockade_rules::{AbsPath, PathGlob, RuleSet};
+use stockade_rules::{AbsPath, RuleSet};
 
 use crate::seccomp::FilterSpec;
 
@@ -54,6 +54,10 @@ pub struct LinuxPlan {
     pub keep_descriptors: Vec<i32>,
     /// Whether the command gets a terminal of its own, relayed by the launcher.
     pub terminal: bool,
+    /// Whether the sandbox stays open for commands that the launcher sends; `command` then has no
+    /// arguments, and the environment and directory that those commands have by default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub session: bool,
     /// Whether the command is a program that builds the sandbox itself: it is limited and
     /// supervised, but keeps its privileges and gets no filter, without which it could not.
     pub trusted: bool,
@@ -153,6 +157,12 @@ pub enum View {
         /// A directory of the host with the directories `upper` and `work`, on one file system.
         layer: AbsPath,
     },
+    /// The host's directory with a layer in memory over it that takes every change and is gone
+    /// with the sandbox. It shares the memory of [`View::Temporary`].
+    PrivateLayer {
+        /// Size in bytes.
+        size: u64,
+    },
     /// The pid namespace's own `/proc`.
     Proc,
     /// The host's file or directory, read-only.
@@ -211,6 +221,10 @@ pub struct Cgroup {
 pub struct CgroupDir {
     /// The directory to make; its parent exists.
     pub path: AbsPath,
+    /// The group that the helper is in before, and returns to.
+    pub origin: AbsPath,
+    /// Controllers that the parent does not hand down to its children yet (version 2).
+    pub enable: Vec<String>,
     /// Files in it and what to write to them before anything runs there.
     pub settings: Vec<(String, String)>,
 }
@@ -253,8 +267,27 @@ pub struct Mediation {
     /// Whether the sandbox's network has nothing but its loopback: whoever tries to reach more is
     /// recorded, so that somebody can be told why it failed.
     pub cut_off: bool,
-    /// Files that are git's configuration: protected, but judged by key when git replaces them.
-    pub git_configs: Vec<PathGlob>,
+    /// Where names are protected that make code run on the host later; none where no such name
+    /// reaches the host (`stockade_rules::protected`).
+    pub protection: Option<Protection>,
+}
+
+/// Where names are protected that make code run on the host later.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Protection {
+    /// Directories of the host that may be written.
+    pub roots: Vec<AbsPath>,
+    /// The workspace and the home directory, in which the files of editors, agents and shells
+    /// count.
+    pub anchors: Vec<AbsPath>,
+    /// The root of the working tree that the workspace belongs to, if it belongs to one.
+    #[serde(default)]
+    pub own_root: Option<AbsPath>,
+    /// The git directories of the repository that the workspace belongs to: hooks and
+    /// configuration there can't be removed either.
+    pub own_git: Vec<AbsPath>,
+    /// Whether the user allowed any change of git's configuration.
+    pub git_config_allowed: bool,
 }
 
 impl Network {

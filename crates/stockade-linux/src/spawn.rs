@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -13,6 +14,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::control::{Report, Request};
+use crate::heard::Heard;
 use crate::helper;
 use crate::mediator::Denial;
 use crate::plan::{LinuxPlan, Network};
@@ -27,19 +29,30 @@ pub struct Running {
     pidfd: OwnedFd,
     control: OwnedFd,
     /// Closing it is how the sandbox is ended: the helper watches the other end.
-    life: Option<OwnedFd>,
-    terminal: Option<OwnedFd>,
-    /// The wait status, and whether the CPU time was over.
-    exited: Option<(i32, bool)>,
-    used: Usage,
-    denials: Vec<Denial>,
-    stopped: bool,
-    /// Whether the helper is pid 1 itself.
+    life: Lifeline,
+    heard: Heard,
+    /// Whether the helper is the supervisor itself.
     direct: bool,
     /// Sockets in the sandbox's network, as they arrive.
     sockets: Vec<OwnedFd>,
     /// Whether it is known to be gone.
     gone: bool,
+}
+
+/// What keeps a sandbox alive.
+#[derive(Clone, Debug)]
+pub struct Lifeline(Arc<Mutex<Option<OwnedFd>>>);
+
+impl Lifeline {
+    /// Ends the sandbox: everything in it is killed.
+    pub fn cut(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn is_cut(&self) -> bool {
+        let life = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        life.is_none()
+    }
 }
 
 /// How a sandbox ended.
@@ -50,8 +63,25 @@ pub struct Outcome {
     /// Whether the limit of CPU time ended the command itself; one of its children that it ended is
     /// only the command's to tell.
     pub cpu_limit: bool,
+    /// Whether the kernel killed a process inside because the memory of the sandbox's control group
+    /// was used up.
+    pub memory_limit: bool,
     /// What it used.
     pub usage: Usage,
+}
+
+impl Outcome {
+    /// Of a sandbox that could not be waited for.
+    pub const UNKNOWN: Self = Self {
+        status: None,
+        cpu_limit: false,
+        memory_limit: false,
+        usage: Usage {
+            user_micros: 0,
+            system_micros: 0,
+            peak_kib: 0,
+        },
+    };
 }
 
 /// What a sandbox used in all.
@@ -153,6 +183,10 @@ pub fn spawn(
     let pid = match builder {
         Builder::Program(path) => execute(plan, path, descriptors, own)?,
         Builder::Copy if is_alone(plan) => {
+            // Should the supervisor be killed, init is this process's to reap.
+            let launcher = rustix::process::getpid();
+            rustix::process::set_child_subreaper(Some(launcher))
+                .map_err(|error| SpawnError::Channels(error.into()))?;
             helper::direct(plan, &descriptors.list, own).map_err(refused)?
         }
         Builder::Copy => copy(plan, &descriptors, own).map_err(SpawnError::Fork)?,
@@ -163,12 +197,8 @@ pub fn spawn(
         helper: pid,
         pidfd,
         control,
-        life: Some(life),
-        terminal: None,
-        exited: None,
-        used: Usage::default(),
-        denials: Vec::new(),
-        stopped: false,
+        life: Lifeline(Arc::new(Mutex::new(Some(life)))),
+        heard: Heard::default(),
         direct: matches!(builder, Builder::Copy) && is_alone(plan),
         sockets: Vec::new(),
         gone: false,
@@ -179,7 +209,7 @@ pub fn spawn(
     Ok(running)
 }
 
-/// Whether pid 1 leaves nothing to tidy up outside when it ends.
+/// Whether the supervisor leaves nothing to tidy up outside when it ends.
 fn is_alone(plan: &LinuxPlan) -> bool {
     plan.own_namespaces && plan.cgroup.is_none()
 }
@@ -261,12 +291,17 @@ fn execute(
 impl Running {
     /// Ends the sandbox: everything in it is killed. [`Running::wait`] tells when it is gone.
     pub fn kill(&mut self) {
-        self.life = None;
+        self.life.cut();
+    }
+
+    /// What ends the sandbox from another thread.
+    pub fn lifeline(&self) -> Lifeline {
+        self.life.clone()
     }
 
     /// Takes the launcher's end of the command's terminal, if the plan asked for one.
     pub fn take_terminal(&mut self) -> Option<OwnedFd> {
-        self.terminal.take()
+        self.heard.terminal.take()
     }
 
     /// Waits for the sandbox to end; everything in it is gone when this returns.
@@ -274,17 +309,13 @@ impl Running {
     /// # Errors
     /// If the helper can't be heard or reaped.
     pub fn wait(&mut self) -> io::Result<Outcome> {
-        if self.direct && self.life.is_none() {
+        if self.direct && self.life.is_cut() {
             self.insist();
         }
         while self.hear()? {}
         self.reap();
         self.gone = true;
-        Ok(Outcome {
-            status: self.exited.map(|(status, _)| status),
-            cpu_limit: self.exited.is_some_and(|(_, cpu_limit)| cpu_limit),
-            usage: self.used,
-        })
+        Ok(self.heard.outcome())
     }
 
     /// Hears one message; false when the helper has no more to say.
@@ -292,31 +323,12 @@ impl Running {
     /// # Errors
     /// If the socket fails.
     pub fn hear(&mut self) -> io::Result<bool> {
-        match Report::receive(self.control.as_fd())? {
-            Some(Report::Denied(denial)) => self.denials.push(denial),
-            Some(Report::Exited { status, cpu_limit }) => self.exited = Some((status, cpu_limit)),
-            Some(Report::Used {
-                user_micros,
-                system_micros,
-                peak_kib,
-            }) => {
-                self.used = Usage {
-                    user_micros,
-                    system_micros,
-                    peak_kib,
-                };
-            }
-            Some(Report::Failed(_) | Report::Sockets(_) | Report::Started) => {}
-            Some(Report::Stopped) => self.stopped = true,
-            Some(Report::Terminal(terminal)) => self.terminal = Some(terminal),
-            None => return Ok(false),
-        }
-        Ok(true)
+        self.heard.hear(self.control.as_fd())
     }
 
     /// Whether the command was stopped (Ctrl-Z) since this was last asked.
     pub fn take_stopped(&mut self) -> bool {
-        std::mem::take(&mut self.stopped)
+        std::mem::take(&mut self.heard.stopped)
     }
 
     /// Becomes readable when [`Running::hear`] has something to hear.
@@ -331,7 +343,7 @@ impl Running {
 
     /// What the mediator refused so far.
     pub fn denials(&self) -> &[Denial] {
-        &self.denials
+        &self.heard.denials
     }
 
     /// Passes a signal on to the command's process group.
@@ -349,8 +361,7 @@ impl Running {
     ) -> Result<(), SpawnError> {
         loop {
             match Report::receive(self.control.as_fd()).map_err(SpawnError::Channels)? {
-                Some(Report::Started) => return Ok(()),
-                Some(Report::Terminal(terminal)) => self.terminal = Some(terminal),
+                Some(Report::Started(_)) => return Ok(()),
                 Some(Report::Sockets(some)) => {
                     self.sockets.extend(some);
                     if Some(self.sockets.len()) == expected {
@@ -365,15 +376,14 @@ impl Running {
                     while let Ok(true) = self.hear() {}
                     return Err(failure.into());
                 }
-                Some(Report::Denied(denial)) => self.denials.push(denial),
-                Some(Report::Exited { .. } | Report::Stopped | Report::Used { .. }) => {}
+                Some(other) => self.heard.take(other),
                 None => return Err(SpawnError::Lost),
             }
         }
     }
 
-    /// Pid 1 was told to end and gets a moment to judge what was made; then it is killed, and the
-    /// kernel kills the rest (`pid_namespaces(7)`).
+    /// The supervisor was told to end the sandbox and gets a moment for that; then it is killed,
+    /// init ends with it, and the kernel kills the rest (`pid_namespaces(7)`).
     fn insist(&self) {
         let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
         if poll(&mut watched, Some(&helper::MOMENT)) != Ok(1) {
@@ -388,7 +398,11 @@ impl Running {
         if let Ok(Some(used)) = reaped
             && self.direct
         {
-            self.used = Usage {
+            if used.is_killed() {
+                // What it leaves comes to this process, and is dying.
+                while sys::process::wait(-1, true).is_ok() {}
+            }
+            self.heard.used = Usage {
                 user_micros: used.user_micros,
                 system_micros: used.system_micros,
                 peak_kib: used.peak_kib,

@@ -44,7 +44,7 @@ stages! {
     Unshare = 8 => "make the namespaces",
     /// `/proc/self/setgroups`, `uid_map`, `gid_map`.
     MapIds = 9 => "map the user into the user namespace",
-    /// Forking pid 1.
+    /// Forking init or the supervisor.
     ForkInit = 10 => "fork the sandbox's first process",
     /// A network namespace with its loopback up.
     Network = 11 => "make a network of its own",
@@ -108,6 +108,12 @@ stages! {
     AwaitProxy = 40 => "wait for the proxy",
     /// A copy-on-write view.
     OverlayMount = 60 => "mount a copy-on-write view",
+    /// The home directory's layer.
+    HomeLayer = 63 => "put a layer over the home directory",
+    /// Starting the mediator.
+    Mediator = 61 => "start the mediator",
+    /// Looking for this process in `/proc`, which may show another pid namespace.
+    OwnProc = 62 => "find this process in /proc",
 }
 
 /// A failed step, as it travels from the helper to the launcher.

@@ -20,7 +20,10 @@ pub use names::{
     STOCKADE_SANDBOX_ACTIVE, STOCKADE_SANDBOX_NETWORK_DISABLED, STOCKADE_SANDBOX_TYPE,
     STOCKADE_SANDBOX_WRITABLE_ROOTS,
 };
-use names::{HOOK_PREFIXES, HOOKS, SECRET_NAMES, SECRET_PREFIXES, SECRET_SUFFIXES};
+use names::{
+    HARMLESS_NODE_OPTIONS, HOOK_PREFIXES, HOOKS, MIN_TOKEN_BYTES, PRESERVED_PREFIXES, SECRET_NAMES,
+    SECRET_PREFIXES, SECRET_SUFFIXES, TOKEN_PREFIXES,
+};
 
 /// The variables of a process, in a stable order.
 pub type Env = BTreeMap<OsString, OsString>;
@@ -67,7 +70,7 @@ pub enum EnvReason {
     NotListed,
     /// Its name says that it is a credential.
     SecretName,
-    /// Its value is a URL with a password in it.
+    /// Its value is a token, or a URL with a password in it.
     SecretValue,
 }
 
@@ -157,7 +160,9 @@ impl EnvRequest {
                 _ if kept || is_preserved(&name) => None,
                 _ => Some(EnvReason::NotListed),
             };
-            if let Some(reason) = refusal {
+            if let Some(harmless) = harmless_node_options(&name, &value) {
+                out.env.insert(name, harmless);
+            } else if let Some(reason) = refusal {
                 out.removed.push(EnvNote { name, reason });
             } else {
                 out.note_forced(&name, finding);
@@ -231,7 +236,7 @@ fn danger(name: &OsStr, value: &OsStr) -> Option<EnvReason> {
         Some(EnvReason::Hook)
     } else if is_secret_name(&upper) {
         Some(EnvReason::SecretName)
-    } else if has_password_url(value.as_encoded_bytes()) {
+    } else if has_password_url(value.as_encoded_bytes()) || has_token(value) {
         Some(EnvReason::SecretValue)
     } else {
         None
@@ -244,7 +249,31 @@ fn upper(name: &OsStr) -> String {
 }
 
 fn is_preserved(name: &OsStr) -> bool {
-    PRESERVED_ENV_VARS.iter().any(|known| name == *known)
+    let bytes = name.as_encoded_bytes();
+    let begins = |prefix: &&str| bytes.starts_with(prefix.as_bytes());
+    PRESERVED_ENV_VARS.iter().any(|known| name == *known) || PRESERVED_PREFIXES.iter().any(begins)
+}
+
+/// What of `NODE_OPTIONS` loads no code, if there is some of it.
+fn harmless_node_options(name: &OsStr, value: &OsStr) -> Option<OsString> {
+    let value = value.to_str().filter(|_| name == "NODE_OPTIONS")?;
+    let options = value.split_ascii_whitespace().filter(|option| {
+        let name = option.split('=').next().unwrap_or_default();
+        HARMLESS_NODE_OPTIONS.contains(&name)
+    });
+    let kept = options.collect::<Vec<_>>().join(" ");
+    (!kept.is_empty()).then(|| kept.into())
+}
+
+/// Whether a word of the value has the form of a well-known token.
+fn has_token(value: &OsStr) -> bool {
+    let text = value.to_string_lossy();
+    let is_of_token = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+    let mut words = text.split(|letter| !is_of_token(letter));
+    words.any(|word| {
+        let is_long = word.len() >= MIN_TOKEN_BYTES;
+        is_long && TOKEN_PREFIXES.iter().any(|prefix| word.starts_with(prefix))
+    })
 }
 
 fn is_marker(upper: &str) -> bool {

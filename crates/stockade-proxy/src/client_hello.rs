@@ -8,8 +8,13 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientHello {
-    /// A whole message with this server name; none if it has none.
-    Complete(Option<String>),
+    /// A whole message.
+    Complete {
+        /// The server name; none if it has none.
+        name: Option<String>,
+        /// Whether it may hold a second, encrypted message whose name is the real one.
+        encrypted: bool,
+    },
     /// The beginning of one.
     Incomplete,
     /// Something that no TLS client sends.
@@ -23,13 +28,16 @@ pub(crate) const MAX_HELLO: usize = 16 * 1024;
 const HANDSHAKE_RECORD: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
+/// `encrypted_client_hello` (RFC 9849) and the draft before it, `encrypted_server_name`. What
+/// browsers send in their place to keep others used to them looks the same, on purpose.
+const ENCRYPTED: [u16; 2] = [0xfe0d, 0xffce];
 const HOST_NAME: u8 = 0;
 
 /// Reads the first bytes that a TLS client sent.
 pub fn read(bytes: &[u8]) -> ClientHello {
     match message(bytes) {
         Ok(Some(body)) => match server_name(&body) {
-            Ok(name) => ClientHello::Complete(name),
+            Ok((name, encrypted)) => ClientHello::Complete { name, encrypted },
             Err(reason) => ClientHello::Malformed(reason),
         },
         Ok(None) => ClientHello::Incomplete,
@@ -73,7 +81,8 @@ fn message(mut bytes: &[u8]) -> Result<Option<Vec<u8>>, &'static str> {
     }
 }
 
-fn server_name(body: &[u8]) -> Result<Option<String>, &'static str> {
+/// The name, and whether there is an encrypted message as well.
+fn server_name(body: &[u8]) -> Result<(Option<String>, bool), &'static str> {
     let mut rest = Reader(body);
     rest.take(2 + 32)?;
     let session = rest.vector8()?;
@@ -83,13 +92,13 @@ fn server_name(body: &[u8]) -> Result<Option<String>, &'static str> {
     rest.vector16()?;
     rest.vector8()?;
     if rest.0.is_empty() {
-        return Ok(None);
+        return Ok((None, false));
     }
     let mut extensions = Reader(rest.vector16()?);
     if !rest.0.is_empty() {
         return Err("the ClientHello goes on after its end");
     }
-    let mut name = None;
+    let (mut name, mut encrypted) = (None, false);
     while !extensions.0.is_empty() {
         let kind = extensions.number16()?;
         let content = extensions.vector16()?;
@@ -99,8 +108,9 @@ fn server_name(body: &[u8]) -> Result<Option<String>, &'static str> {
             }
             name = Some(host_name(content)?);
         }
+        encrypted |= ENCRYPTED.contains(&kind);
     }
-    Ok(name)
+    Ok((name, encrypted))
 }
 
 fn host_name(content: &[u8]) -> Result<String, &'static str> {
@@ -192,14 +202,18 @@ pub(crate) mod tests {
 
     #[test]
     fn the_name_is_found_in_one_record_and_in_many() {
-        let found = ClientHello::Complete(Some("a.test".into()));
+        let found = ClientHello::Complete {
+            name: Some("a.test".into()),
+            encrypted: false,
+        };
         for size in [1, 3, 4, 5, 50, 10_000] {
             assert_eq!(read(&records(&hello(&["a.test"]), size)), found, "{size}");
         }
-        assert_eq!(
-            read(&records(&hello(&[]), 999)),
-            ClientHello::Complete(None)
-        );
+        let unnamed = ClientHello::Complete {
+            name: None,
+            encrypted: false,
+        };
+        assert_eq!(read(&records(&hello(&[]), 999)), unnamed);
     }
 
     #[test]

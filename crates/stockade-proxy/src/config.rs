@@ -41,6 +41,9 @@ pub struct ProxyConfig {
     pub log_file: Option<PathBuf>,
     /// Which HTTP methods pass; unless all do, what shows no method does not.
     pub methods: Methods,
+    /// Whether connections pass that do not show which name they are for: TLS without a server name
+    /// or with an encrypted one, HTTP/2 without TLS.
+    pub danger_hidden_names: bool,
     /// Variables whose values are put into requests to the hosts that they are for.
     pub masks: Vec<Masked>,
     /// A file that gets the certificates that clients have to trust, so that TLS can be opened where
@@ -108,6 +111,7 @@ impl Default for ProxyConfig {
             log_capacity: 10_000,
             log_file: None,
             methods: Methods::Any,
+            danger_hidden_names: false,
             masks: Vec::new(),
             trust_file: None,
             upstream: None,
@@ -171,6 +175,7 @@ impl ProxyConfig {
             rules.resolve.entry(name).or_default().push(*address);
         }
         rules.methods = self.methods;
+        rules.danger_hidden_names = self.danger_hidden_names;
         Ok(Egress {
             mode: self.mode,
             rules,

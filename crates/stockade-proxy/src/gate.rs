@@ -18,6 +18,7 @@ use crate::dial::{self, Server};
 use crate::ending::Ending;
 use crate::error::Unreachable;
 use crate::ledger::{Ask, Ledger, Protocol, Session};
+use crate::text;
 use crate::tls::Inspector;
 use crate::upstream::Upstream;
 
@@ -112,13 +113,7 @@ impl Gate {
     /// Refuses what is no host at all.
     pub(crate) fn refuse_text(&self, ask: Ask, host: &str, port: u16, reason: String) -> Denial {
         let denial = Denial {
-            // What is written into logs and answers must not drive a terminal.
-            host: host
-                .chars()
-                .take(300)
-                .collect::<String>()
-                .escape_debug()
-                .to_string(),
+            host: text::shown(host),
             port,
             rule: None,
             reason,

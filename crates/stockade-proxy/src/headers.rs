@@ -39,6 +39,22 @@ pub(crate) fn strip(headers: &mut HeaderMap) -> Option<HeaderValue> {
     upgrade
 }
 
+/// Protocols in which a client names a host of its own: HTTP/2, TLS (RFC 2817), tunnels (RFC 9298).
+const NAMING: &[&str] = &["connect-", "h2", "http", "ssl", "tls"];
+
+/// Of the protocols that an upgrade offers those in which no host is named.
+pub(crate) fn without_names(offered: &HeaderValue) -> Option<HeaderValue> {
+    let offered = offered.to_str().ok()?.split(',').map(str::trim);
+    let kept = offered.filter(|protocol| {
+        let protocol = protocol.to_ascii_lowercase();
+        !protocol.is_empty() && !NAMING.iter().any(|start| protocol.starts_with(start))
+    });
+    let kept = kept.collect::<Vec<_>>().join(", ");
+    HeaderValue::from_str(&kept)
+        .ok()
+        .filter(|kept| !kept.is_empty())
+}
+
 /// Asks the next hop for the same upgrade.
 pub(crate) fn ask_upgrade(headers: &mut HeaderMap, protocol: HeaderValue) {
     headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
@@ -68,5 +84,23 @@ mod tests {
         }
         assert_eq!(strip(&mut headers).unwrap(), "websocket");
         assert_eq!(headers.keys().collect::<Vec<_>>(), ["accept"]);
+    }
+
+    #[test]
+    fn an_upgrade_to_a_protocol_that_names_hosts_is_left_out() {
+        let left = |offered: &'static str| without_names(&HeaderValue::from_static(offered));
+        for offered in [
+            "h2c",
+            "H2",
+            "TLS/1.2",
+            "HTTP/2.0",
+            "connect-udp",
+            "h2c, tls/1.0",
+            ",",
+        ] {
+            assert_eq!(left(offered), None, "{offered}");
+        }
+        assert_eq!(left("h2c, websocket").unwrap(), "websocket");
+        assert_eq!(left("SPDY/3.1,websocket").unwrap(), "SPDY/3.1, websocket");
     }
 }

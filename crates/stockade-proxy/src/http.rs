@@ -27,6 +27,7 @@ use stockade_policy::host::Host;
 
 use self::forward::Link;
 #[cfg(target_os = "linux")]
+pub(crate) use self::mask::Scrubber;
 pub(crate) use self::refuse::refuse;
 use self::reply::Reply;
 use crate::dial::Server;
@@ -35,6 +36,7 @@ use crate::gate::{Denial, Gate, Opening, Refusal, Target};
 use crate::ledger::{Ask, Protocol};
 use crate::rewind::Rewind;
 use crate::server::Permit;
+use crate::text;
 use crate::tunnel::{self, Client};
 use crate::upstream::split_port;
 use crate::wire::Wire;
@@ -175,7 +177,7 @@ impl Front {
             (known, Some(scheme)) => {
                 let authority = uri.authority().map_or("", |a| a.as_str());
                 if scheme != own_scheme {
-                    let reason = format!("`{scheme}` is asked for with CONNECT");
+                    let reason = format!("`{}` is asked for with CONNECT", text::shown(scheme));
                     return Err(self.bad_request(ask, authority, reason));
                 }
                 let target = self.target(&ask, authority, Some(own_port))?;
@@ -239,11 +241,8 @@ impl Front {
         if agrees && more.is_none() {
             return Ok(());
         }
-        let text = String::from_utf8_lossy(first.as_bytes()).into_owned();
-        let reason = format!(
-            "`Host: {}` is not the host that was asked for",
-            text.escape_debug()
-        );
+        let text = text::shown(&String::from_utf8_lossy(first.as_bytes()));
+        let reason = format!("`Host: {text}` is not the host that was asked for");
         Err(self.mismatch(ask.clone(), target, reason))
     }
 

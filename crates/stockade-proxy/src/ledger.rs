@@ -13,6 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Serialize, Serializer};
 
 use crate::gate::{Denial, Target};
+use crate::text;
 
 /// How a client asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -131,6 +132,8 @@ pub struct Traffic {
 
 /// How many hosts are told apart.
 const MAX_HOSTS: usize = 10_000;
+/// How many kinds of requests are summed up: their reasons hold text of the client.
+const MAX_SUMS: usize = 2000;
 /// What the rest is called.
 const OTHERS: &str = "(others)";
 
@@ -347,7 +350,7 @@ impl Ledger {
             rule: entry.rule,
             reason: entry.error.unwrap_or(entry.reason),
         };
-        if state.sums.len() >= MAX_HOSTS && !state.sums.contains_key(&key) {
+        if state.sums.len() >= MAX_SUMS && !state.sums.contains_key(&key) {
             OTHERS.clone_into(&mut key.host);
             key.port = 0;
             key.rule = None;
@@ -395,7 +398,13 @@ impl Drop for Open {
 }
 
 impl Record {
-    fn closed(entry: ProxyLogEntry) -> Self {
+    fn closed(mut entry: ProxyLogEntry) -> Self {
+        text::bound(&mut entry.host);
+        text::bound(&mut entry.method);
+        text::bound(&mut entry.reason);
+        for field in [&mut entry.rule, &mut entry.grant, &mut entry.error] {
+            field.iter_mut().for_each(text::bound);
+        }
         Self {
             entry,
             sent: AtomicU64::new(0),
@@ -481,8 +490,26 @@ mod tests {
         let stats = ledger.stats();
         assert_eq!(stats.unique_hosts.len(), MAX_HOSTS + 1);
         assert_eq!(stats.unique_hosts[OTHERS], 20);
-        assert_eq!(ledger.traffic().len(), MAX_HOSTS + 1);
+        assert_eq!(ledger.traffic().len(), MAX_SUMS + 1);
         assert_eq!(stats.allowed_requests, MAX_HOSTS as u64 + 20);
+    }
+
+    #[test]
+    fn no_client_decides_how_long_a_record_is() {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        let ledger = Arc::new(Ledger::new(10, Some(path.reopen().unwrap())));
+        let long = "x".repeat(60_000);
+        let denial = Denial {
+            host: long.clone(),
+            port: 80,
+            rule: Some(long.clone()),
+            reason: long.clone(),
+            grant: Some(long.clone()),
+        };
+        ledger.deny(Ask::new(Protocol::Http, long.clone()), &denial);
+        ledger.fail(ask(), &target("a.test"), Some(long.clone()), long);
+        assert!(std::fs::metadata(path.path()).unwrap().len() < 8000);
+        assert!(format!("{ledger:?}").len() < 16_000);
     }
 
     #[test]

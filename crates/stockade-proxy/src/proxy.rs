@@ -1,7 +1,6 @@
 //! The proxy by itself: a loopback port, a thread, a log.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -16,6 +15,8 @@ use crate::config::{ConfigError, ProxyConfig};
 use crate::ending::Ending;
 use crate::gate::Gate;
 use crate::ledger::{Ledger, ProxyLogEntry, ProxyStats, Traffic};
+use crate::log_file;
+use crate::memory;
 use crate::server;
 use crate::tls::Inspector;
 use crate::upstream::split_port;
@@ -85,15 +86,14 @@ impl NetworkProxy {
     /// If the configuration makes no sense, or the log can't be opened.
     pub fn new(config: ProxyConfig) -> Result<Self, ProxyError> {
         let egress = config.egress()?;
+        if !config.masks.is_empty() {
+            memory::hide().map_err(ProxyError::Memory)?;
+        }
         let file = match &config.log_file {
-            Some(path) => {
-                let mut options = OpenOptions::new();
-                let opened = options.append(true).create(true).open(path);
-                Some(opened.map_err(|source| ProxyError::Log {
-                    path: path.clone(),
-                    source,
-                })?)
-            }
+            Some(path) => Some(log_file::open(path).map_err(|source| ProxyError::Log {
+                path: path.clone(),
+                source,
+            })?),
             None => None,
         };
         let looks_in = config.methods.is_limited() || !config.masks.is_empty();
@@ -104,7 +104,7 @@ impl NetworkProxy {
                 source,
             };
             let inspector = Inspector::new().map_err(failed)?;
-            std::fs::write(path, inspector.trust()).map_err(failed)?;
+            log_file::write(path, inspector.trust()).map_err(failed)?;
             Ok::<_, ProxyError>(Arc::new(inspector))
         });
         let inspector = inspector.transpose()?;
@@ -259,6 +259,9 @@ pub enum ProxyError {
         /// Why.
         source: io::Error,
     },
+    /// The memory that holds masked values can't be hidden.
+    #[error("can't keep masked values out of core dumps")]
+    Memory(#[source] io::Error),
     /// The log can't be opened.
     #[error("can't write the log `{}`", path.display())]
     Log {

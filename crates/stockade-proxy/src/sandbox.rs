@@ -10,14 +10,13 @@ mod names;
 mod stub;
 mod transparent;
 
-use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stockade::network::{
+use stockade_engine::network::{
     NetworkGuard, NetworkOrder, NetworkRecord, NetworkService, NetworkSession, SocketRole,
 };
 use stockade_policy::host::{Egress, EgressMode};
@@ -31,12 +30,14 @@ use crate::config::ProxyLimits;
 use crate::ending::End;
 use crate::gate::Gate;
 use crate::ledger::{Ledger, Traffic};
+use crate::log_file;
+use crate::memory;
 use crate::proxy::event_loop;
 use crate::server;
 use crate::tls::Inspector;
 use crate::upstream::Upstream;
 
-/// Filters the network of sandboxes by name: a [`NetworkService`] for [`stockade::Sandbox`].
+/// Filters the network of sandboxes by name: the [`NetworkService`] that the command line and the library use.
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::exhaustive_structs,
@@ -88,10 +89,11 @@ impl NetworkSession for Ready {
         sockets: Vec<OwnedFd>,
     ) -> io::Result<Box<dyn NetworkGuard>> {
         let Self { proxy, inspector } = *self;
-        let file = proxy.log_file.as_ref().map(|path| {
-            let mut options = File::options();
-            options.append(true).create(true).open(path)
-        });
+        if !order.masks.is_empty() {
+            // Not before: the sandbox's first process is built from this one.
+            memory::hide()?;
+        }
+        let file = proxy.log_file.as_ref().map(|path| log_file::open(path));
         let ledger = Arc::new(Ledger::new(0, file.transpose()?));
         let names = Arc::new(Names::new(order.addresses));
         let (end, ending) = End::new();

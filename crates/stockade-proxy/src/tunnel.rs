@@ -3,9 +3,11 @@
 
 #[cfg(not(target_os = "linux"))]
 mod copy;
+mod mismatch;
 #[cfg(target_os = "linux")]
 mod splice;
 pub(crate) mod stream;
+mod watch;
 
 use std::future::Future;
 use std::io;
@@ -21,11 +23,15 @@ use crate::config::ProxyLimits;
 use crate::dial::Server;
 use crate::ending::Ending;
 use crate::first_bytes::{self, First};
-use crate::gate::{Denial, Gate, Opening, reset};
+use crate::gate::{Gate, Opening, reset};
 use crate::http;
 use crate::ledger::{Protocol, Session};
 use crate::patience::while_moving;
 use crate::server::Permit;
+use crate::text;
+
+use self::mismatch::Mismatch;
+use self::watch::Watch;
 
 #[cfg(not(target_os = "linux"))]
 use self::copy::{keep_short, one_way};
@@ -94,17 +100,21 @@ async fn join(
     permit: Permit,
 ) {
     let first = first_bytes::look(&mut client, &server, &gate.limits).await;
+    let watch = matches!(first, Ok(First::Other)).then(Watch::default);
     let mismatch = match first {
         Ok(First::Http) => {
             http::serve_known(gate, client, opening.target, server, permit).await;
             return;
         }
-        Ok(First::Tls(name)) => {
+        Ok(First::Tls { name, encrypted }) => {
             if opening.ask.protocol == Protocol::Tcp {
                 opening.as_protocol(Protocol::Tls);
             }
-            match contradiction(&opening, name.as_deref()) {
-                None if gate.opens(&opening.target).is_some() => {
+            let opened = gate.opens(&opening.target).is_some();
+            // Opened, it ends here, and no name in it leads anywhere else.
+            let hidden = encrypted && !opened;
+            match contradiction(&gate, &opening, name.as_deref(), hidden) {
+                None if opened => {
                     return http::serve_opened(gate, opening, client, server, permit).await;
                 }
                 None if gate
@@ -116,7 +126,19 @@ async fn join(
                 mismatch => mismatch,
             }
         }
-        Ok(First::Malformed(reason)) => Some(format!("malformed TLS: {reason}")),
+        Ok(First::Malformed(reason)) => Some(Mismatch::tls(format!("malformed TLS: {reason}"))),
+        Ok(First::Http2) => {
+            let what = "HTTP/2 without TLS";
+            if gate.check_unreadable(&opening, what).is_err() {
+                return reset(client.stream);
+            }
+            let reason = "HTTP/2 without TLS hides the host of each request";
+            if let Some(mismatch) = hides_name(&gate, &opening, reason) {
+                gate.deny(opening.ask, mismatch.denial(&opening.target));
+                return reset(client.stream);
+            }
+            None
+        }
         Ok(First::Other) => {
             let what = "a protocol other than HTTP";
             if gate.check_unreadable(&opening, what).is_err() {
@@ -134,26 +156,26 @@ async fn join(
             return;
         }
     };
-    if let Some(reason) = mismatch {
-        let denial = Denial {
-            host: opening.target.host.to_string(),
-            port: opening.target.port,
-            rule: Some("the name in TLS must be the name that was asked for".to_owned()),
-            reason,
-            grant: None,
-        };
-        gate.deny(opening.ask, denial);
+    if let Some(mismatch) = mismatch {
+        gate.deny(opening.ask, mismatch.denial(&opening.target));
         refuse_tls(client.stream).await;
         return;
     }
     let session = gate.begin(&opening);
-    carry(&Terms::of(&gate), &session, client, server).await;
+    let terms = Terms::of(&gate);
+    let bytes = move_bytes(&terms, &session, client, server, watch.as_ref());
+    // However it ends, both sides are closed now, and the session says how much there was.
+    let _ = while_moving(bytes, terms.limits.idle, || session.progress()).await;
+    if let Some(reason) = watch.and_then(|watch| watch.refused()) {
+        let mismatch = Mismatch::http(reason.to_owned());
+        gate.deny(opening.ask, mismatch.denial(&opening.target));
+    }
     drop(permit);
 }
 
 /// Moves bytes until both sides have ended, or nothing moves any more.
 pub(crate) async fn carry(terms: &Terms, session: &Session, client: Client, server: Server) {
-    let bytes = move_bytes(terms, session, client, server);
+    let bytes = move_bytes(terms, session, client, server, None);
     let moved = while_moving(bytes, terms.limits.idle, || session.progress());
     // However it ends, both sides are closed now, and the session says how much there was.
     let _ = moved.await;
@@ -164,8 +186,10 @@ async fn move_bytes(
     session: &Session,
     mut client: Client,
     mut server: Server,
+    watch: Option<&Watch>,
 ) -> io::Result<()> {
     if !client.early.is_empty() {
+        watch.map_or(Ok(()), |watch| watch.read(&client.early))?;
         server.stream.write_all(&client.early).await?;
         session.sent(client.early.len() as u64);
         client.early = Bytes::new();
@@ -185,8 +209,15 @@ async fn move_bytes(
         }
     }
     let (from_client, to_client) = client.stream.split();
-    let (from_server, to_server) = server.stream.split();
-    let up = one_way(from_client, to_server, |bytes| session.sent(bytes));
+    let (from_server, mut to_server) = server.stream.split();
+    let up = async {
+        if let Some(watch) = watch {
+            watch
+                .pass(&from_client, &mut to_server, |bytes| session.sent(bytes))
+                .await?;
+        }
+        one_way(from_client, to_server, |bytes| session.sent(bytes)).await
+    };
     let down = one_way(from_server, to_client, |bytes| session.received(bytes));
     match terms.inside {
         Side::Client => both_ways(up, down, &terms.ending).await,
@@ -223,18 +254,35 @@ async fn both_ways(
 }
 
 /// What is wrong with the name in TLS, if anything is.
-fn contradiction(opening: &Opening, name: Option<&str>) -> Option<String> {
+fn contradiction(
+    gate: &Gate,
+    opening: &Opening,
+    name: Option<&str>,
+    hidden: bool,
+) -> Option<Mismatch> {
     match (&opening.target.host, name) {
-        (Host::Name(_), None) => Some("the TLS client names no server".to_owned()),
+        (Host::Name(_), None) => hides_name(gate, opening, "the TLS client names no server"),
         (Host::Ip(_), None) => None,
         (asked, Some(text)) => match Host::parse(text) {
+            Ok(host) if host == *asked && hidden => hides_name(
+                gate,
+                opening,
+                "the TLS client may name another server in an encrypted ClientHello",
+            ),
             Ok(host) if host == *asked => None,
-            _ => Some(format!(
+            _ => Some(Mismatch::tls(format!(
                 "TLS asks for `{}`, and `{asked}` was asked for",
-                text.escape_debug()
-            )),
+                text::shown(text)
+            ))),
         },
     }
+}
+
+/// Refuses what does not show which name it is for, unless the user lets it pass. Who asks for an
+/// address may say any name.
+fn hides_name(gate: &Gate, opening: &Opening, reason: &str) -> Option<Mismatch> {
+    let named = matches!(opening.target.host, Host::Name(_));
+    (named && !gate.egress.rules.danger_hidden_names).then(|| Mismatch::hidden(reason))
 }
 
 /// A fatal alert, so that the client says what it is about: `access_denied` (RFC 8446 section 6).

@@ -37,11 +37,12 @@ pub struct Upstream {
 #[non_exhaustive]
 pub enum UpstreamError {
     /// Another scheme than `http`.
-    #[error("the upstream proxy must be `http://host:port`")]
+    #[error("the upstream proxy has a scheme other than `http`")]
     Scheme,
-    /// No host, or one that is none.
-    #[error("the upstream proxy `{0}` has no usable host and port")]
-    Authority(String),
+    /// No host, or one that is none. It is not named: what is wrong with it may be that a password
+    /// stands in its place.
+    #[error("the upstream proxy has no usable host and port")]
+    Authority,
 }
 
 /// What proxies listen on when nobody says.
@@ -58,15 +59,13 @@ impl Upstream {
             Some(_) => return Err(UpstreamError::Scheme),
             None => text,
         };
-        let authority = rest.split('/').next().unwrap_or_default();
-        // The password is not for messages.
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let (user, place) = match authority.rsplit_once('@') {
             Some((user, place)) => (Some(user), place),
             None => (None, authority),
         };
-        let bad = || UpstreamError::Authority(place.escape_debug().to_string());
-        let (host, port) = split_port(place).ok_or_else(bad)?;
-        Host::parse(host).map_err(|_| bad())?;
+        let (host, port) = split_port(place).ok_or(UpstreamError::Authority)?;
+        Host::parse(host).map_err(|_| UpstreamError::Authority)?;
         Ok(Self {
             host: host.trim_matches(['[', ']']).to_owned(),
             port: port.unwrap_or(DEFAULT_PORT),
@@ -266,8 +265,12 @@ mod tests {
             "",
             "p.test:x",
             "a b:1",
+            "http://me:hunter2/x@p.test:1",
+            "http://me:hunter2@p.test:x",
+            "me:hunter2:p.test",
         ] {
-            assert!(Upstream::parse(text).is_err(), "{text}");
+            let error = Upstream::parse(text).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{text}");
         }
     }
 

@@ -16,6 +16,7 @@ mod hash;
 mod index;
 mod names;
 mod path;
+pub mod protected;
 mod rule;
 mod word;
 

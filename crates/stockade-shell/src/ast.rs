@@ -88,6 +88,8 @@ pub(crate) enum Part {
     Text(String),
     /// Text after `\`, in single quotes, or in `$'…'` with escapes decoded.
     Quoted(String),
+    /// Text in `$'…'` in which letters were written as numbers.
+    Escaped(String),
     /// Within double quotes.
     Double(Vec<Part>),
     /// An unquoted `*`, `?` or `[`, or an extended pattern in full.

@@ -15,7 +15,7 @@ const MOST_ALIASES: usize = 256;
 
 /// `$SHELL`, `$BASH`: a shell, whichever it is. So is `$0` where someone types.
 pub(crate) fn name_shell(command: &mut Command) {
-    let typed = matches!(command.stdin, Stdin::Text(_));
+    let typed = command.words.len() == 1 && matches!(command.stdin, Stdin::Text(_) | Stdin::Pipe);
     let Some(first) = command.words.first_mut() else {
         return;
     };
@@ -61,6 +61,7 @@ impl Reader<'_> {
             "printf" => return self.printed_to(command),
             "shift" => return self.shift(args),
             "alias" => return self.name_aliases(args),
+            "set" => return self.set_arguments(args),
             "unalias" => {
                 for word in args {
                     self.aliases.remove(&word.text);
@@ -69,17 +70,14 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        if name == "set" {
-            if args.first().is_some_and(|word| word.text == "--") {
-                self.arguments = Some(args[1..].to_vec());
+        let (constant, spelling) = match &command.stdin {
+            Stdin::Text(text) if name != "unset" => {
+                let known = text
+                    .literal()
+                    .map(|text| text.trim_end_matches('\n').to_owned());
+                (known, text.spelling)
             }
-            return;
-        }
-        let constant = match &command.stdin {
-            Stdin::Text(text) if name != "unset" => text
-                .literal()
-                .map(|text| text.trim_end_matches('\n').to_owned()),
-            _ => None,
+            _ => (None, crate::Spelling::default()),
         };
         let names: Vec<&Word> = args
             .iter()
@@ -104,6 +102,7 @@ impl Reader<'_> {
             let word = |part: &str| Word {
                 text: part.to_owned(),
                 span: command.span,
+                spelling,
                 ..Word::default()
             };
             let fields = parts.take(MOST).map(word).collect();
@@ -118,7 +117,11 @@ impl Reader<'_> {
         let mut rest = constant.filter(|text| names.len() == 1 || !text.contains('\n'));
         for (at, word) in names.iter().enumerate() {
             let Some(text) = &mut rest else {
-                self.variables.remove(&word.text);
+                if name == "unset" {
+                    self.variables.remove(&word.text);
+                } else {
+                    self.set_unknown(&word.text);
+                }
                 continue;
             };
             let line = text.trim_start_matches(|c| separators.contains(c));
@@ -137,10 +140,17 @@ impl Reader<'_> {
             let value = Word {
                 text: own.to_owned(),
                 span: command.span,
+                spelling,
                 ..Word::default()
             };
             self.variables.insert(word.text.clone(), Value::one(value));
             *text = left.to_owned();
+        }
+    }
+
+    fn set_arguments(&mut self, args: &[Word]) {
+        if args.first().is_some_and(|word| word.text == "--") {
+            self.arguments = Some(args[1..].to_vec());
         }
     }
 
@@ -174,10 +184,23 @@ impl Reader<'_> {
                 let value = Value::one(value);
                 self.variables.insert(name.text.clone(), value);
             }
-            None => {
-                self.variables.remove(&name.text);
-            }
+            None => self.set_unknown(&name.text),
         }
+    }
+
+    /// Notes that a variable has a value, which is not known.
+    pub(crate) fn set_unknown(&mut self, name: &str) {
+        let text = format!("${name}");
+        let hole = Hole {
+            range: 0..text.len(),
+            kind: HoleKind::Variable(name.to_owned()),
+        };
+        let value = Word {
+            text,
+            holes: vec![hole],
+            ..Word::default()
+        };
+        self.variables.insert(name.to_owned(), Value::one(value));
     }
 
     fn name_aliases(&mut self, args: &[Word]) {

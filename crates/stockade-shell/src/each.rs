@@ -146,6 +146,7 @@ pub(crate) fn split(text: &Word) -> Vec<Word> {
     let word = |part: &str| Word {
         text: part.to_owned(),
         span: text.span,
+        spelling: text.spelling,
         ..Word::default()
     };
     known

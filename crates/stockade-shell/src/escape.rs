@@ -15,6 +15,22 @@ pub(crate) fn echo(text: &str) -> String {
     decode(text, Style::Echo)
 }
 
+/// Whether letters or digits are written as numbers: `\x72`, `\162`, `\u0072`.
+pub(crate) fn spells_letters(text: &str) -> bool {
+    text.split('\\').skip(1).any(|rest| {
+        let (digits, most, radix) = match rest.split_at_checked(1) {
+            Some(("x", digits)) => (digits, 2, 16),
+            Some(("u", digits)) => (digits, 4, 16),
+            Some(("U", digits)) => (digits, 8, 16),
+            Some(("0", digits)) => (digits, 3, 8),
+            _ => (rest, 3, 8),
+        };
+        let value = self::digits(digits.as_bytes(), &mut 0, most, radix);
+        let letter = value.and_then(char::from_u32);
+        letter.is_some_and(|c| c.is_ascii_alphanumeric())
+    })
+}
+
 /// Removes the backslash before `$`, `` ` `` and `\` within backquotes.
 pub(crate) fn backquoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -2,13 +2,20 @@
 
 use crate::ast::{Parameter, Part, RawWord};
 use crate::braces::{self, Piece};
-use crate::model::{Hole, HoleKind, Place, Span, Word};
+use crate::disguise;
+use crate::lex::Origin;
+use crate::model::{Hole, HoleKind, Place, Span, Spelling, Word};
 use crate::parameter;
+use crate::parse::Parser;
 use crate::read::{Context, Reader};
 use crate::wrappers;
 
 /// A value longer than this is treated as unknown, so that `x=$x$x` can't grow without end.
 const LONGEST: usize = 1 << 16;
+/// A value that would give a word more unknown parts is unknown itself, for the same reason.
+const MAX_HOLES: usize = 256;
+/// Longer arithmetic expressions are not worked out.
+const MOST_ARITHMETIC: usize = 256;
 /// Most values of a loop variable that are followed.
 const MOST_ALTERNATIVES: usize = 32;
 
@@ -41,11 +48,74 @@ pub(crate) struct Builder {
     begun: bool,
     splits: bool,
     separators: String,
+    tally: Tally,
+}
+
+/// Where the text of a word came from, in bytes.
+#[derive(Default)]
+struct Tally {
+    /// Written in this word.
+    typed: usize,
+    /// From variables with constant values.
+    given: usize,
+    /// From values that were computed.
+    computed: usize,
+    /// How many values were a few letters only.
+    pieces: usize,
+    /// Words that begin in one value and end in the next.
+    torn: usize,
+    /// The text ends with a letter that a value gave.
+    ends_in_value: bool,
+}
+
+/// A value that is no longer is a piece of a word, not a word.
+const PIECE: usize = 3;
+/// So many pieces side by side are no accident.
+const MANY_PIECES: usize = 4;
+
+impl Tally {
+    fn add(&mut self, value: &Word) {
+        let length = value.text.trim().len();
+        if value.spelling.computed {
+            self.computed += length;
+        } else {
+            self.given += length;
+        }
+        let letter = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+        let known = value.literal().is_some();
+        let joins = known && self.ends_in_value && letter(value.text.bytes().next());
+        self.torn += usize::from(joins);
+        self.ends_in_value = known && letter(value.text.bytes().last());
+        let short = (1..=PIECE).contains(&value.text.len());
+        self.pieces += usize::from(short && value.literal().is_some());
+    }
+
+    fn spelling(&self, text: &str, holes: &[Hole]) -> Spelling {
+        let small = self.pieces >= MANY_PIECES && text.len() <= self.pieces * PIECE;
+        let open = |at: usize| holes.iter().any(|hole| hole.range.contains(&at));
+        let letter = |(at, b): (usize, u8)| b.is_ascii_lowercase() || open(at);
+        let letters = || text.len() > 1 && text.bytes().enumerate().all(letter);
+        Spelling {
+            computed: self.typed == 0
+                && (small || self.torn > 0 || self.given == 0 && self.computed > 0),
+            disguised: self.pieces > usize::from(self.typed == 0) && letters(),
+            from_variables: self.typed == 0 && self.given > 0,
+        }
+    }
 }
 
 impl Builder {
     fn text(&mut self, text: &str) {
         self.begun = true;
+        self.tally.typed += text.trim().len();
+        self.tally.ends_in_value = false;
+        self.text.push_str(text);
+    }
+
+    /// Adds letters that were written as numbers.
+    fn spelled(&mut self, text: &str) {
+        self.begun = true;
+        self.tally.computed += text.trim().len();
         self.text.push_str(text);
     }
 
@@ -59,8 +129,10 @@ impl Builder {
     }
 
     fn end_field(&mut self, span: Span) {
+        let tally = std::mem::take(&mut self.tally);
         if std::mem::take(&mut self.begun) {
             self.done.push(Word {
+                spelling: tally.spelling(&self.text, &self.holes),
                 text: std::mem::take(&mut self.text),
                 span,
                 holes: std::mem::take(&mut self.holes),
@@ -71,6 +143,7 @@ impl Builder {
 
     /// Adds a known value. Unquoted, it splits into fields and its pattern characters are live.
     fn value(&mut self, value: &Word, quoted: bool, span: Span) {
+        self.tally.add(value);
         if quoted || !self.splits {
             self.begun = true;
             let offset = self.text.len();
@@ -91,7 +164,10 @@ impl Builder {
                 while chars.next_if(|(at, _)| *at < hole.range.end).is_some() {}
                 self.hole(&value.text[hole.range.clone()], hole.kind.clone());
             } else if self.separators.contains(c) {
+                let joins = self.tally.ends_in_value;
                 self.end_field(span);
+                self.tally.given = 1;
+                self.tally.ends_in_value = joins;
             } else if matches!(c, '*' | '?') {
                 self.hole(c.encode_utf8(&mut [0; 4]), HoleKind::Glob);
             } else {
@@ -118,6 +194,10 @@ impl Reader<'_> {
         let mut out = Vec::new();
         for pieces in braces::expand(&raw.parts) {
             out.extend(self.expand(&pieces, raw.span, true, context));
+        }
+        if let Some(first) = out.first_mut() {
+            let unset = disguise::drop_unset(first, |name| self.variables.contains_key(name));
+            first.spelling.disguised |= unset || disguise::is_broken_up(&raw.parts);
         }
         out
     }
@@ -148,6 +228,9 @@ impl Reader<'_> {
         splits: bool,
         context: &Context,
     ) -> Vec<Word> {
+        if !self.step() {
+            return Vec::new();
+        }
         if let Some(name) = splits.then(|| self.changing(pieces)).flatten() {
             return self.each_alternative(&name, pieces, span, context);
         }
@@ -241,6 +324,10 @@ impl Reader<'_> {
                 builder.quoted = true;
                 builder.text(text);
             }
+            Part::Escaped(text) => {
+                builder.quoted = true;
+                builder.spelled(text);
+            }
             Part::Double(inner) => {
                 builder.quoted = true;
                 // `"$@"` alone is as many words as there are parameters, maybe none.
@@ -262,10 +349,9 @@ impl Reader<'_> {
             // Always a word of its own, which `single` takes.
             Part::Here(_) => {}
             Part::Arithmetic(expression) => {
-                if let Some(number) = parameter::arithmetic(expression) {
+                if let Some(number) = self.number(expression, span, context) {
                     builder.text(&number.to_string());
                 } else {
-                    self.commands_within(expression, span, context);
                     builder.hole("$(())", HoleKind::Arithmetic);
                 }
             }
@@ -310,24 +396,13 @@ impl Reader<'_> {
         span: Span,
         context: &Context,
     ) {
-        if parameter.name == "IFS"
-            && parameter.operation.is_none()
-            && !self.variables.contains_key("IFS")
-        {
-            builder.value(
-                &Word {
-                    text: " \t\n".to_owned(),
-                    ..Word::default()
-                },
-                quoted,
-                span,
-            );
+        if disguise::is_empty_list(parameter) && self.arguments.is_none() {
+            self.empty_expansions += 1;
             return;
         }
-        if let Some(index) = &parameter.index {
-            self.commands_within(index, span, context);
-        }
-        let mut fields = self.lookup(parameter);
+        let index = parameter.index.as_ref();
+        let index = index.map(|index| self.index(index, span, context));
+        let mut fields = self.lookup(parameter, index.as_deref());
         if quoted && parameter.operation.is_none() {
             fields = fields.map(|fields| self.joined(parameter, fields));
         }
@@ -335,7 +410,18 @@ impl Reader<'_> {
             let operand = self.single(raw, context);
             (operator.as_str(), operand)
         });
+        let text = constant_scalar(parameter, fields.as_deref());
         let result = parameter::apply(parameter, fields, operand.as_ref());
+        if let (Some((operator, operand)), Some(text)) = (&operand, text) {
+            match (*operator, operand.literal()) {
+                // A prompt's text: the commands substituted in it run.
+                ("@", Some("P")) => drop(self.expanded(&text, span, context)),
+                (":", _) if result.is_none() => {
+                    return builder.value(&unknown_slice(&parameter.name), true, span);
+                }
+                _ => {}
+            }
+        }
         match result {
             Some(fields) => {
                 if let (Some((":=" | "=", _)), [field]) = (&operand, fields.as_slice()) {
@@ -347,7 +433,9 @@ impl Reader<'_> {
                         builder.end_field(span);
                     }
                     self.expanded_bytes += field.text.len();
-                    if field.text.len() > LONGEST || self.expanded_bytes > self.limits.nested_bytes
+                    if field.text.len() > LONGEST
+                        || builder.holes.len() + field.holes.len() > MAX_HOLES
+                        || self.expanded_bytes > self.limits.nested_bytes
                     {
                         builder.hole("$_", HoleKind::Variable(parameter.name.clone()));
                     } else {
@@ -361,10 +449,69 @@ impl Reader<'_> {
                 && matches!(parameter.name.as_str(), "@" | "*")
                 && parameter.operation.is_none() => {}
             None => {
-                let placeholder = format!("${}", parameter.name);
-                builder.hole(&placeholder, HoleKind::Variable(parameter.name.clone()));
+                let name = self.target(parameter).unwrap_or(&parameter.name).to_owned();
+                let placeholder = format!("${name}");
+                builder.hole(&placeholder, HoleKind::Variable(name));
             }
         }
+    }
+
+    /// The index of an array's element, expanded as far as it is constant.
+    fn index(&mut self, index: &str, span: Span, context: &Context) -> String {
+        if index.contains(['$', '`']) {
+            self.expanded(index, span, context)
+                .map_or_else(|| index.to_owned(), |text| text.trim().to_owned())
+        } else {
+            index.to_owned()
+        }
+    }
+
+    /// The value of an arithmetic expression, if it is constant. Its commands are noted, once:
+    /// expressions nest, and reading each twice would double the work with every level.
+    fn number(&mut self, expression: &str, span: Span, context: &Context) -> Option<i64> {
+        let known = parameter::arithmetic(expression);
+        if known.is_some() {
+            return known;
+        }
+        if expression.len() > MOST_ARITHMETIC {
+            self.commands_within(expression, span, context);
+            return None;
+        }
+        let text = if expression.contains(['$', '`']) {
+            self.expanded(expression, span, context)?
+        } else {
+            expression.to_owned()
+        };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '#';
+        let mut whole = String::new();
+        for part in text.split_inclusive(|c| !is_name(c)) {
+            let name = part.trim_end_matches(|c| !is_name(c));
+            if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                let value = self.variables.get(name)?.fields.first()?;
+                whole.push_str(value.literal()?);
+                whole.push_str(&part[name.len()..]);
+            } else {
+                whole.push_str(part);
+            }
+        }
+        parameter::arithmetic(&whole)
+    }
+
+    /// A text as within double quotes, if all of it is constant. Its commands are noted.
+    fn expanded(&mut self, text: &str, span: Span, context: &Context) -> Option<String> {
+        let mut parser = Parser::new(text, Origin::Within(span), 0, self.limits.depth);
+        let raw = parser.here_text();
+        let word = self.single(&raw, &context.inside(Place::Substitution));
+        word.literal().map(str::to_owned)
+    }
+
+    /// The variable that `${!name}` or a reference stands for.
+    fn target<'s>(&'s self, parameter: &'s Parameter) -> Option<&'s str> {
+        if parameter.indirect || self.references.contains(&parameter.name) {
+            let value = self.variables.get(&parameter.name)?;
+            return value.fields.first()?.literal();
+        }
+        Some(&parameter.name)
     }
 
     /// Commands whose output an arithmetic expression uses: `$(( $(command) + 1 ))`.
@@ -398,15 +545,10 @@ impl Reader<'_> {
     }
 
     /// The fields of a parameter before its operation; `None` if unknown.
-    fn lookup(&self, parameter: &Parameter) -> Option<Vec<Word>> {
-        let name = if parameter.indirect || self.references.contains(&parameter.name) {
-            let value = self.variables.get(&parameter.name)?;
-            value.fields.first()?.literal()?.to_owned()
-        } else {
-            parameter.name.clone()
-        };
+    fn lookup(&self, parameter: &Parameter, index: Option<&str>) -> Option<Vec<Word>> {
+        let name = self.target(parameter)?;
         if let Some(arguments) = &self.arguments {
-            match name.as_str() {
+            match name {
                 "@" | "*" => return Some(arguments.clone()),
                 _ => {}
             }
@@ -414,8 +556,15 @@ impl Reader<'_> {
                 return arguments.get(at - 1).map(|word| vec![word.clone()]);
             }
         }
-        let value = self.variables.get(&name)?;
-        match parameter.index.as_deref() {
+        if name == "IFS" && !self.variables.contains_key(name) {
+            let text = " \t\n".to_owned();
+            return Some(vec![Word {
+                text,
+                ..Word::default()
+            }]);
+        }
+        let value = self.variables.get(name)?;
+        match index {
             Some("@" | "*") => Some(value.fields.clone()),
             Some(index) => {
                 if let Ok(at) = index.parse::<usize>() {
@@ -430,6 +579,32 @@ impl Reader<'_> {
             }
             None => Some(value.fields.first().cloned().into_iter().collect()),
         }
+    }
+}
+
+/// The constant value of a plain variable.
+fn constant_scalar(parameter: &Parameter, fields: Option<&[Word]>) -> Option<String> {
+    let is_list = parameter.index.is_some() || matches!(parameter.name.as_str(), "@" | "*");
+    match fields {
+        Some([word]) if !is_list => word.literal().map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// Letters of a constant text, picked by a number that is not known: `${text:i:1}` in a loop.
+fn unknown_slice(name: &str) -> Word {
+    let text = format!("${name}");
+    Word {
+        holes: vec![Hole {
+            range: 0..text.len(),
+            kind: HoleKind::Variable(name.to_owned()),
+        }],
+        text,
+        spelling: Spelling {
+            computed: true,
+            ..Spelling::default()
+        },
+        ..Word::default()
     }
 }
 

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::escape;
-use crate::model::{Command, Stdin, Word};
+use crate::model::{Command, HoleKind, Spelling, Stdin, Word};
 use crate::wrappers;
 
 /// Longer texts are not folded.
@@ -50,6 +50,7 @@ pub(crate) fn output(command: &Command) -> Option<Word> {
         {
             return Some(text.clone());
         }
+        ("cat", _) if !words.is_empty() => return process_outputs(words),
         ("echo", _) if !words.first().is_some_and(|word| word.text.starts_with('-')) => {
             let mut text = wrappers::join(words);
             text.text.push('\n');
@@ -60,10 +61,57 @@ pub(crate) fn output(command: &Command) -> Option<Word> {
     }
     let text = literal_output(command, name)?;
     (text.len() <= MOST).then(|| Word {
+        spelling: Spelling {
+            computed: is_computed(command, name, &text),
+            ..Spelling::default()
+        },
         text,
         span: command.span,
         ..Word::default()
     })
+}
+
+/// What `cat <(…) <(…)` prints. A text that is put together like that was not meant to be read.
+fn process_outputs(words: &[Word]) -> Option<Word> {
+    let printed = |word: &Word| match word.holes.as_slice() {
+        [hole] if hole.range.len() == word.text.len() => match &hole.kind {
+            HoleKind::Process { output, .. } => output.as_deref().cloned(),
+            _ => None,
+        },
+        _ => None,
+    };
+    let printed: Option<Vec<Word>> = words.iter().map(printed).collect();
+    let join = |left: Word, right: Word| wrappers::concat(left, &right);
+    let mut whole = printed?.into_iter().reduce(join)?;
+    whole.spelling.computed |= words.len() > 1;
+    Some(whole)
+}
+
+/// Whether the command that a text begins with could not be read in the text it was made from.
+pub(crate) fn is_hidden(from: &str, text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    first.len() > 1 && !from.contains(first)
+}
+
+/// Whether an output is another text than the one that was written.
+fn is_computed(command: &Command, name: &str, output: &str) -> bool {
+    let args = command.args();
+    match name {
+        "echo" | "printf" => {
+            let numbers = args.iter().any(|word| escape::spells_letters(&word.text));
+            let values = args.get(1..).unwrap_or_default();
+            let letters = values.len() >= 4 && output.len() <= values.len() * 3;
+            let mut texts = args.iter().filter(|word| word.text.len() > 2);
+            let first = texts.next().is_some_and(|word| word.spelling.computed);
+            let given = first && texts.all(|word| word.spelling.computed);
+            numbers || name == "printf" && letters || given
+        }
+        "which" | "command" | "type" | "realpath" | "readlink" | "dirname" => false,
+        _ => match &command.stdin {
+            Stdin::Text(input) => input.spelling.computed || is_hidden(&input.text, output),
+            _ => false,
+        },
+    }
 }
 
 fn literal_output(command: &Command, name: &str) -> Option<String> {

@@ -206,8 +206,15 @@ impl Parser<'_> {
         match self.at(start + 1) {
             Some(b'\'') if !quoted => {
                 self.pos += 2;
+                let from = self.pos;
                 let decoded = self.ansi_quote();
-                push(parts, text, Part::Quoted(decoded));
+                let numbers = escape::spells_letters(&self.text[from..self.pos]);
+                let part = if numbers {
+                    Part::Escaped(decoded)
+                } else {
+                    Part::Quoted(decoded)
+                };
+                push(parts, text, part);
             }
             Some(b'"') if !quoted => {
                 self.pos += 1;
@@ -341,8 +348,8 @@ impl Parser<'_> {
 
     fn operator(&mut self) -> String {
         const OPERATORS: &[&str] = &[
-            ":-", ":=", ":+", ":?", "##", "%%", "//", "/#", "/%", "^^", ",,", "-", "=", "+", "?",
-            "#", "%", "/", "^", ",", ":", "@",
+            ":-", ":=", ":+", ":?", "##", "%%", "//", "/#", "/%", "^^", ",,", "~~", "-", "=", "+",
+            "?", "#", "%", "/", "^", ",", "~", ":", "@",
         ];
         let rest = &self.text[self.pos..];
         let found = OPERATORS

@@ -26,6 +26,7 @@ mod ast;
 mod braces;
 mod builtins;
 mod containers;
+mod disguise;
 mod each;
 mod escape;
 mod escapes;
@@ -46,7 +47,7 @@ mod wrappers;
 pub use fold::{base64, hex};
 pub use model::{
     Assignment, Command, CommandId, Embedded, Function, Hole, HoleKind, Language, Pipeline, Place,
-    Problem, ProblemKind, Redirect, RedirectOp, Script, Span, Stdin, Word, WrittenFile,
+    Problem, ProblemKind, Redirect, RedirectOp, Script, Span, Spelling, Stdin, Word, WrittenFile,
 };
 pub use wrappers::is_shell;
 
@@ -60,6 +61,8 @@ pub struct Limits {
     pub commands: usize,
     /// Bytes of text given to a shell that are read again.
     pub nested_bytes: usize,
+    /// Statements and words that are read again: bodies of loops, of functions, of expressions.
+    pub repeated_steps: usize,
 }
 
 impl Default for Limits {
@@ -68,6 +71,7 @@ impl Default for Limits {
             depth: 48,
             commands: 500_000,
             nested_bytes: 4 << 20,
+            repeated_steps: 40_000,
         }
     }
 }

@@ -41,6 +41,8 @@ pub struct Script {
     pub comments: Vec<Span>,
     /// What could not be read, in source order. Empty means that everything was understood.
     pub problems: Vec<Problem>,
+    /// Statements and words that were read, each as often as it was read: what the script cost.
+    pub steps: usize,
 }
 
 /// One simple command.
@@ -70,6 +72,10 @@ pub struct Command {
     pub function: Option<usize>,
     /// Followed by `&`.
     pub background: bool,
+    /// It is an interpreter, and the text that it is given was computed from constants.
+    pub runs_computed: bool,
+    /// Expansions among its words that are empty and can only be there to distract: `${*^^}`.
+    pub empty_expansions: usize,
 }
 
 /// Where a command stands.
@@ -117,6 +123,21 @@ pub struct Word {
     pub holes: Vec<Hole>,
     /// Some of it was quoted.
     pub quoted: bool,
+    /// How it came to its text.
+    pub spelling: Spelling,
+}
+
+/// How a word came to its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Spelling {
+    /// All of the text was computed from constants: decoded, reversed, translated, picked out of
+    /// another text letter by letter.
+    pub computed: bool,
+    /// Letters of the word are broken up by quotes, escapes or expansions that add nothing.
+    pub disguised: bool,
+    /// All of the text is the value of variables.
+    pub from_variables: bool,
 }
 
 impl Word {
@@ -346,11 +367,13 @@ pub enum ProblemKind {
     TooLarge,
 }
 
+/// Commands that are looked at to find what another one reads.
+const LOOK_BACK: usize = 512;
+
 impl Script {
     /// The commands whose output reaches this command's standard input, directly or through
     /// earlier stages, nearest first. Looks back over a bounded number of commands.
     pub fn upstream(&self, id: CommandId) -> Vec<CommandId> {
-        const LOOK_BACK: usize = 512;
         let mut found = Vec::new();
         let Some(command) = self.commands.get(id) else {
             return found;
@@ -381,6 +404,74 @@ impl Script {
             }
             seat = self.pipelines.get(seat.0)?.outer?;
         }
+    }
+
+    /// The commands whose output is this command's standard input: those that print for the stage
+    /// before it, or for the stage before the group that it stands in.
+    pub fn piped_from(&self, id: CommandId) -> Vec<CommandId> {
+        let Some(command) = self.commands.get(id) else {
+            return Vec::new();
+        };
+        let mut seat = Some((command.pipeline, command.stage));
+        while let Some((pipeline, stage)) = seat {
+            let Some(around) = self.pipelines.get(pipeline) else {
+                break;
+            };
+            if let Some(before) = stage.checked_sub(1) {
+                let earlier = around.commands.start..id.min(around.commands.end);
+                let substituted = |place| matches!(place, Place::Substitution | Place::Process);
+                let prints = |other: &CommandId| {
+                    let other = &self.commands[*other];
+                    let own = !substituted(other.place) || substituted(command.place);
+                    own && self.prints_for(other, pipeline) == Some(before)
+                };
+                return earlier.rev().take(LOOK_BACK).filter(prints).collect();
+            }
+            seat = around.outer;
+        }
+        Vec::new()
+    }
+
+    /// The commands of a substitution that print its text.
+    pub fn printed_by(&self, substitution: Range<CommandId>) -> Vec<CommandId> {
+        let within = |pipeline: &Pipeline| {
+            substitution.start <= pipeline.commands.start
+                && pipeline.commands.end <= substitution.end
+        };
+        let prints = |id: &CommandId| {
+            let Some(command) = self.commands.get(*id) else {
+                return false;
+            };
+            let mut seat = Some((command.pipeline, command.stage));
+            while let Some((pipeline, stage)) = seat {
+                let Some(around) = self.pipelines.get(pipeline).filter(|own| within(own)) else {
+                    return true;
+                };
+                if stage + 1 < around.stages {
+                    return false;
+                }
+                seat = around.outer;
+            }
+            true
+        };
+        substitution
+            .clone()
+            .take(LOOK_BACK)
+            .filter(prints)
+            .collect()
+    }
+
+    /// The stage of `pipeline` that `command` prints for: no stage inside a group reads it before.
+    fn prints_for(&self, command: &Command, pipeline: usize) -> Option<usize> {
+        let mut seat = (command.pipeline, command.stage);
+        while seat.0 != pipeline {
+            let around = self.pipelines.get(seat.0)?;
+            if seat.1 + 1 < around.stages {
+                return None;
+            }
+            seat = around.outer?;
+        }
+        Some(seat.1)
     }
 
     /// The wrappers around a command, innermost first.

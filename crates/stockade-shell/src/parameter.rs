@@ -40,7 +40,13 @@ pub(crate) fn apply(
         }
         _ => fields?
             .iter()
-            .map(|word| edit(word.literal()?, operator, operand.literal()?))
+            .map(|word| {
+                let mut edited = edit(word.literal()?, operator, operand.constant()?)?;
+                let picks = *operator == ":" && edited.text != word.text;
+                let hidden = picks || crate::fold::is_hidden(&word.text, &edited.text);
+                edited.spelling.computed = hidden || word.spelling.computed;
+                Some(edited)
+            })
             .collect(),
     }
 }
@@ -55,6 +61,12 @@ fn plain(text: String) -> Word {
 fn edit(text: &str, operator: &str, operand: &str) -> Option<Word> {
     let out = match operator {
         ":" => substring(text, operand)?,
+        "@" => match operand {
+            "E" => crate::escape::ansi(text),
+            "U" => text.to_uppercase(),
+            "L" => text.to_lowercase(),
+            _ => return None,
+        },
         "^^" => text.to_uppercase(),
         ",," => text.to_lowercase(),
         "^" | "," => {
@@ -66,6 +78,15 @@ fn edit(text: &str, operator: &str, operand: &str) -> Option<Word> {
                 first.to_lowercase().collect()
             };
             first + chars.as_str()
+        }
+        "~" | "~~" => {
+            let some = if operator == "~" { 1 } else { usize::MAX };
+            let swap = |(at, c): (usize, char)| match c {
+                c if at >= some => c,
+                c if c.is_ascii_lowercase() => c.to_ascii_uppercase(),
+                c => c.to_ascii_lowercase(),
+            };
+            text.chars().enumerate().map(swap).collect()
         }
         "#" | "##" => strip_front(text, operand, operator == "##")?,
         "%" | "%%" => {
@@ -121,26 +142,55 @@ fn substring(text: &str, operand: &str) -> Option<String> {
     )
 }
 
-/// Removes a prefix: literal text, or `*` followed by literal text.
+/// Longer texts are not compared with patterns.
+const LONGEST_MATCHED: usize = 1 << 12;
+
+/// Removes the shortest or the longest prefix that fits a pattern; `None` if the pattern has
+/// brackets or the text is too long.
 fn strip_front(text: &str, pattern: &str, longest: bool) -> Option<String> {
-    let Some(after) = pattern.strip_prefix('*') else {
-        if pattern.contains(['*', '?', '[']) {
-            return None;
-        }
+    if !pattern.contains(['*', '?', '[']) {
         return Some(text.strip_prefix(pattern).unwrap_or(text).to_owned());
-    };
-    if after.is_empty() || after.contains(['*', '?', '[']) {
+    }
+    if pattern.contains('[') || text.len() > LONGEST_MATCHED {
         return None;
     }
-    let at = if longest {
-        text.rfind(after)
+    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    let (pattern, bytes) = (pattern.as_bytes(), text.as_bytes());
+    let mut fitting = ends.filter(|end| fits(pattern, &bytes[..*end], None));
+    let end = if longest {
+        fitting.next_back()
     } else {
-        text.find(after)
+        fitting.next()
     };
-    Some(at.map_or(text, |at| &text[at + after.len()..]).to_owned())
+    Some(text[end.unwrap_or(0)..].to_owned())
 }
 
-/// Integer arithmetic on constants: `+ - * / %`, parentheses, decimal, octal and hexadecimal.
+/// Whether a text fits a pattern of `*` and `?`, neither of which stands for `barrier`.
+pub(crate) fn fits(pattern: &[u8], text: &[u8], barrier: Option<u8>) -> bool {
+    let (mut at, mut from) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while from < text.len() {
+        let open = Some(text[from]) != barrier;
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(b'?') if open => (at, from) = (at + 1, from + 1),
+            Some(own) if *own == text[from] => (at, from) = (at + 1, from + 1),
+            _ => match star {
+                Some((star_at, taken)) if Some(text[taken]) != barrier => {
+                    star = Some((star_at, taken + 1));
+                    (at, from) = (star_at + 1, taken + 1);
+                }
+                _ => return false,
+            },
+        }
+    }
+    pattern[at.min(pattern.len())..].iter().all(|b| *b == b'*')
+}
+
+/// Integer arithmetic on constants: `+ - * / % ^ & | << >>`, parentheses, numbers in any base.
 pub(crate) fn arithmetic(expression: &str) -> Option<i64> {
     if expression.len() > 256 {
         return None;
@@ -150,7 +200,7 @@ pub(crate) fn arithmetic(expression: &str) -> Option<i64> {
         pos: 0,
         depth: 0,
     };
-    let value = parser.sum()?;
+    let value = parser.bits()?;
     parser.skip();
     (parser.pos == parser.bytes.len()).then_some(value)
 }
@@ -171,6 +221,26 @@ impl Sum<'_> {
             self.pos += 1;
         }
         self.bytes.get(self.pos).copied()
+    }
+
+    /// The operators on bits, which bind less than sums; their own order is left to parentheses.
+    fn bits(&mut self) -> Option<i64> {
+        let mut value = self.sum()?;
+        while let Some(op @ (b'^' | b'&' | b'|' | b'<' | b'>')) = self.skip() {
+            self.pos += 1;
+            if matches!(op, b'<' | b'>') {
+                (self.bytes.get(self.pos) == Some(&op)).then(|| self.pos += 1)?;
+            }
+            let other = self.sum()?;
+            value = match op {
+                b'^' => value ^ other,
+                b'&' => value & other,
+                b'|' => value | other,
+                b'<' => value.checked_shl(u32::try_from(other).ok()?)?,
+                _ => value.checked_shr(u32::try_from(other).ok()?)?,
+            };
+        }
+        Some(value)
     }
 
     fn sum(&mut self) -> Option<i64> {
@@ -211,9 +281,13 @@ impl Sum<'_> {
                 self.pos += 1;
                 self.atom()?.checked_neg()
             }
+            b'+' => {
+                self.pos += 1;
+                self.atom()
+            }
             b'(' => {
                 self.pos += 1;
-                let value = self.sum()?;
+                let value = self.bits()?;
                 (self.skip() == Some(b')')).then(|| self.pos += 1)?;
                 Some(value)
             }
@@ -222,12 +296,15 @@ impl Sum<'_> {
                 while self
                     .bytes
                     .get(self.pos)
-                    .is_some_and(u8::is_ascii_alphanumeric)
+                    .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'#')
                 {
                     self.pos += 1;
                 }
                 let text = std::str::from_utf8(&self.bytes[start..self.pos]).ok()?;
-                if let Some(hex) = text.strip_prefix("0x") {
+                if let Some((base, digits)) = text.split_once('#') {
+                    let base = base.parse().ok().filter(|base| (2..=36).contains(base))?;
+                    i64::from_str_radix(digits, base).ok()
+                } else if let Some(hex) = text.strip_prefix("0x") {
                     i64::from_str_radix(hex, 16).ok()
                 } else if text.len() > 1 && text.starts_with('0') {
                     i64::from_str_radix(text, 8).ok()
@@ -263,6 +340,9 @@ mod tests {
         assert_eq!(edited("/a/b.c", "##", "*/").as_deref(), Some("b.c"));
         assert_eq!(edited("b.c", "%", ".c").as_deref(), Some("b"));
         assert_eq!(edited("RM", ",,", "").as_deref(), Some("rm"));
-        assert_eq!(edited("abc", "#", "a?"), None);
+        assert_eq!(edited("abc", "#", "a?").as_deref(), Some("c"));
+        assert_eq!(edited(" \t\n", "%", "??").as_deref(), Some(" "));
+        assert_eq!(edited("a.b.c", "##", "*.").as_deref(), Some("c"));
+        assert_eq!(edited("abc", "#", "[a]"), None);
     }
 }

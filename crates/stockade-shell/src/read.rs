@@ -1,5 +1,8 @@
 //! Statements to commands, in order, with what is known of variables, functions and files.
 
+mod files;
+mod steps;
+
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -11,7 +14,7 @@ use crate::fold;
 use crate::lex::Origin;
 use crate::model::{
     Assignment, Command, CommandId, Embedded, Function, HoleKind, Pipeline, Place, Problem,
-    ProblemKind, Redirect, RedirectOp, Script, Span, Stdin, Word, WrittenFile,
+    ProblemKind, Redirect, RedirectOp, Script, Span, Stdin, Word,
 };
 use crate::parse::Parser;
 use crate::wrappers::{self, Inner};
@@ -80,6 +83,8 @@ pub(crate) struct Reader<'a> {
     called: usize,
     /// Bytes that variables were expanded to.
     pub(crate) expanded_bytes: usize,
+    /// Expansions so far that are empty by construction.
+    pub(crate) empty_expansions: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -100,6 +105,7 @@ impl<'a> Reader<'a> {
             call_depth: 0,
             called: 0,
             expanded_bytes: 0,
+            empty_expansions: 0,
         }
     }
 
@@ -115,16 +121,21 @@ impl<'a> Reader<'a> {
     /// Reads statements; the constant text they print, if it is.
     pub(crate) fn read_nodes(&mut self, nodes: &[Node], context: &Context) -> Option<Word> {
         let mut output = Some(Word::default());
+        let mut pieces = 0;
         for node in nodes {
             let text = self.node(node, context);
+            pieces += usize::from(text.as_ref().is_some_and(|text| !text.text.is_empty()));
             output = output
                 .zip(text)
                 .map(|(output, text)| wrappers::concat(output, &text));
         }
-        output
+        output.map(|whole| printed_in_pieces(whole, pieces))
     }
 
     fn node(&mut self, node: &Node, context: &Context) -> Option<Word> {
+        if !self.step() {
+            return None;
+        }
         if self.script.commands.len() >= self.limits.commands {
             self.too_large();
             return None;
@@ -159,8 +170,11 @@ impl<'a> Reader<'a> {
                 for item in items {
                     fields.extend(self.fields(item, context));
                 }
+                if context.wanted && !name.is_empty() && self.can_unroll(&fields) {
+                    return self.unroll(name, fields, body, &inner);
+                }
                 if fields.is_empty() || name.is_empty() {
-                    self.variables.remove(name);
+                    self.set_unknown(name);
                 } else {
                     self.has_alternatives = true;
                     self.variables.insert(
@@ -194,15 +208,35 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn too_large(&mut self) {
-        let whole = Span::new(0, self.source.len());
-        let problem = Problem {
-            kind: ProblemKind::TooLarge,
-            span: whole,
-        };
-        if self.script.problems.last() != Some(&problem) {
-            self.script.problems.push(problem);
+    /// Whether a loop over constants is short enough to be followed round by round.
+    fn can_unroll(&self, fields: &[Word]) -> bool {
+        let known = fields.iter().all(|field| field.literal().is_some());
+        known && !fields.is_empty() && self.called + fields.len() < CALL_COMMANDS
+    }
+
+    /// Reads a loop's body once for each value; the text that all rounds print.
+    fn unroll(
+        &mut self,
+        name: &str,
+        fields: Vec<Word>,
+        body: &[Node],
+        context: &Context,
+    ) -> Option<Word> {
+        let rounds = fields.len();
+        let mut output = Some(Word::default());
+        for field in fields {
+            let before = self.script.commands.len();
+            self.variables.insert(name.to_owned(), Value::one(field));
+            let text = self.read_nodes(body, context);
+            output = output
+                .zip(text)
+                .map(|(output, text)| wrappers::concat(output, &text));
+            self.called += self.script.commands.len() - before;
+            if output.is_none() || self.called >= CALL_COMMANDS {
+                return None;
+            }
         }
+        output.map(|whole| printed_in_pieces(whole, rounds))
     }
 
     fn pipeline(&mut self, stages: &[Node], span: Span, context: &Context) -> Option<Word> {
@@ -281,6 +315,7 @@ impl<'a> Reader<'a> {
     }
 
     fn simple(&mut self, simple: &Simple, context: &Context) -> Option<Word> {
+        let empty_before = self.empty_expansions;
         let values = self.values(&simple.assignments, context);
         let mut words = Vec::with_capacity(simple.words.len());
         for raw in &simple.words {
@@ -316,6 +351,7 @@ impl<'a> Reader<'a> {
             assignments,
             redirects,
             stdin,
+            empty_expansions: self.empty_expansions - empty_before,
             ..Command::default()
         };
         self.command(command, context)
@@ -336,6 +372,7 @@ impl<'a> Reader<'a> {
             .any(|redirect| redirect.op.writes());
         let folds = (context.wanted || writes) && name.is_some_and(fold::may_fold);
         let output = if folds { fold::output(&command) } else { None };
+        let output = output.or_else(|| self.written_text(&command).filter(|_| context.wanted));
         if writes || matches!(name, Some("tee" | "sed")) {
             self.note_files(&command, output.as_ref());
         }
@@ -350,6 +387,7 @@ impl<'a> Reader<'a> {
         let called = name.and_then(|name| self.functions.get(name)).cloned();
         let alias = builtins::alias_line(&self.aliases, &command);
         let arguments = called.as_ref().map(|_| command.args().to_vec());
+        command.runs_computed = inner.iter().chain(&reads).any(Inner::is_computed);
         let stdin = command.stdin.clone();
         let id = self.push(command, context);
         let (pipeline, stage) = (
@@ -499,7 +537,7 @@ impl<'a> Reader<'a> {
                         text: placeholder,
                         span: word.span,
                         holes: vec![hole],
-                        quoted: false,
+                        ..Word::default()
                     };
                     self.variables.insert(name, Value::one(value));
                 }
@@ -601,133 +639,6 @@ impl<'a> Reader<'a> {
             .extend(body.map(|body| (name.to_owned(), body)));
         self.called += self.script.commands.len() - before;
     }
-
-    /// Remembers constant text written to a file, in case it is run later.
-    fn note_files(&mut self, command: &Command, output: Option<&Word>) {
-        if command.name() == Some("sed") {
-            self.edit_file(command);
-        }
-        // Unknown parts stay in it as placeholders, which read as what they stand for.
-        let mut text = output.map(|output| output.text.clone());
-        let mut paths: Vec<&Word> = command
-            .redirects
-            .iter()
-            .filter(|redirect| redirect.op.writes() && redirect.fd.is_none_or(|fd| fd == 1))
-            .map(|redirect| &redirect.target)
-            .collect();
-        if command.name() == Some("tee") {
-            let Stdin::Text(input) = &command.stdin else {
-                return;
-            };
-            text = Some(input.text.clone());
-            paths.extend(command.args());
-        }
-        let Some(text) = text else {
-            return;
-        };
-        let here = command
-            .redirects
-            .iter()
-            .find(|redirect| redirect.op == RedirectOp::HereDocument);
-        let span = here.map_or(command.span, |redirect| redirect.target.span);
-        // `$TF/setup.py`: what `mktemp` made stays the same throughout.
-        let made = |word: &&Word| {
-            let unknown =
-                |hole: &crate::Hole| !matches!(hole.kind, crate::HoleKind::Substitution { .. });
-            !word.holes.iter().any(unknown)
-        };
-        for path in paths
-            .into_iter()
-            .filter(made)
-            .map(|word| word.text.as_str())
-        {
-            let path = path.strip_prefix("./").unwrap_or(path).to_owned();
-            let append = command
-                .redirects
-                .iter()
-                .any(|redirect| redirect.op == RedirectOp::Append);
-            let old = self.files.remove(&path).filter(|_| append);
-            let mut word = old.unwrap_or_default();
-            if word.text.len() + text.len() < self.limits.nested_bytes {
-                word.text.push_str(&text);
-                word.span = span;
-                let file = WrittenFile {
-                    path: path.clone(),
-                    text: word.clone(),
-                    span: command.span,
-                };
-                self.script.files.push(file);
-                self.files.insert(path, word);
-            }
-        }
-    }
-
-    /// `exec 3<<< text`: what a descriptor gives to whoever reads it.
-    fn note_descriptors(&mut self, command: &Command) {
-        for redirect in &command.redirects {
-            let here = matches!(
-                redirect.op,
-                RedirectOp::HereString | RedirectOp::HereDocument
-            );
-            if let (true, Some(fd)) = (here, redirect.fd) {
-                let path = format!("/dev/fd/{fd}");
-                self.files.insert(path, redirect.target.clone());
-            }
-        }
-    }
-
-    /// `sed -i script file`, for a file that the script has written.
-    fn edit_file(&mut self, command: &Command) {
-        let args: Option<Vec<&str>> = command.args().iter().map(Word::literal).collect();
-        let Some(args) = args.filter(|args| args.first().is_some_and(|arg| arg.starts_with("-i")))
-        else {
-            return;
-        };
-        let [_, script @ .., file] = args.as_slice() else {
-            return;
-        };
-        let path = file.strip_prefix("./").unwrap_or(file);
-        if let Some(word) = self.files.get_mut(path)
-            && let Some(text) = crate::sed::output(script, &word.text)
-        {
-            word.text = text;
-        }
-    }
-
-    /// What a command without words prints: nothing, or the file of `$(<file)`, whose text is
-    /// known if the script wrote it.
-    fn printed(&self, command: &Command) -> Option<Word> {
-        let read = command.redirects.iter().rev().find(|redirect| {
-            redirect.op == RedirectOp::Read && redirect.fd.is_none_or(|fd| fd == 0)
-        });
-        let Some(redirect) = read else {
-            return Some(Word::default());
-        };
-        let path = redirect.target.literal()?;
-        let path = path.strip_prefix("./").unwrap_or(path);
-        self.files.get(path).cloned()
-    }
-
-    /// What a command runs from a file that the script itself has written.
-    fn read_from_file(&self, command: &Command) -> Vec<Inner> {
-        if self.files.is_empty() {
-            return Vec::new();
-        }
-        let descriptor = || {
-            let mut redirects = command.redirects.iter();
-            let input = redirects.find(|redirect| redirect.op == RedirectOp::DuplicateIn)?;
-            let shell = command.name().is_some_and(wrappers::is_shell);
-            shell.then(|| format!("/dev/fd/{}", input.target.text))
-        };
-        let path = wrappers::script_file(command).map(str::to_owned);
-        let Some(path) = path.or_else(descriptor) else {
-            return Vec::new();
-        };
-        let Some(text) = self.files.get(path.strip_prefix("./").unwrap_or(&path)) else {
-            return Vec::new();
-        };
-        wrappers::run_text(command, text).into_iter().collect()
-    }
 }
 
 /// Adds `${name}`.
@@ -777,4 +688,10 @@ fn stdin_after(redirects: &[Redirect], before: &Stdin) -> Stdin {
             _ => Stdin::File,
         },
     }
+}
+
+/// A text that is printed letter by letter was not meant to be read.
+fn printed_in_pieces(mut whole: Word, pieces: usize) -> Word {
+    whole.spelling.computed |= pieces >= 4 && whole.text.len() <= pieces * 4;
+    whole
 }

@@ -21,6 +21,18 @@ pub(crate) enum Inner {
     Code(Language, Word),
 }
 
+impl Inner {
+    /// Text for an interpreter that was computed from constants.
+    pub(crate) fn is_computed(&self) -> bool {
+        match self {
+            Self::Shell(text) | Self::Script(text, _) | Self::Code(_, text) => {
+                text.spelling.computed
+            }
+            Self::Words(_) | Self::Deferred(_) => false,
+        }
+    }
+}
+
 /// A command whose arguments, after its own options, are another command.
 struct Prefix {
     /// Names that behave so.
@@ -480,6 +492,12 @@ pub(crate) fn concat(mut left: Word, right: &Word) -> Word {
         kind: hole.kind.clone(),
     }));
     left.quoted |= right.quoted;
+    let blank = |text: &str| text.trim().is_empty();
+    left.spelling.computed = match (blank(&left.text[..offset]), blank(&right.text)) {
+        (true, _) => right.spelling.computed || left.spelling.computed,
+        // The command that a text begins with decides.
+        _ => left.spelling.computed,
+    };
     left
 }
 
@@ -496,5 +514,6 @@ pub(crate) fn rest(word: &Word, from: usize) -> Word {
             })
             .collect(),
         quoted: word.quoted,
+        spelling: word.spelling,
     }
 }

@@ -13,20 +13,19 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use stockade::{Ending, Files, Finished, PlanError, RunError, Sandbox, SandboxManager, helper};
+use stockade::compat::vtcode::{CommandSpec, SandboxManager};
+use stockade::{Ending, Error as SandboxError, PlanError, RunError, Sandbox, SandboxPolicy};
+use stockade_engine::{Files, Finished};
 use stockade_linux::{SpawnError, Stage, inherited_descriptor};
 use stockade_policy::host::HostPattern;
 use stockade_policy::profile::{
     self, BasePolicy, Flags, NetworkMode, Profile, ProfileError, Sources, parse_duration,
 };
-use stockade_policy::{AbsPath, CommandSpec, SandboxPolicy, Surroundings};
+use stockade_policy::{AbsPath, Surroundings};
 use stockade_proxy::{SandboxProxy, Upstream};
 
 use crate::flag::{Base, Flag, Net};
 use crate::runner::DriverCase;
-
-/// This very program.
-const SELF: &str = "/proc/self/exe";
 
 const USAGE: u8 = 2;
 const TIMED_OUT: u8 = 124;
@@ -36,10 +35,7 @@ const NOT_FOUND: u8 = 127;
 
 /// Acts as helper or driver if this program was started as one; to be called first in `main`.
 pub fn dispatch() -> Option<ExitCode> {
-    if helper::is_requested() {
-        let code = u8::try_from(helper::main());
-        return Some(code.map_or(ExitCode::FAILURE, ExitCode::from));
-    }
+    stockade::init();
     let mut words = std::env::args_os().skip(1);
     if words.next()? != "--case" {
         return None;
@@ -110,25 +106,23 @@ fn drive(file: &OsString, command: &[OsString]) -> Result<ExitCode, Refusal> {
         })
     });
     let report = report.transpose()?;
-    let counts_output = profile.limits.output().is_some();
     let network = Arc::new(SandboxProxy {
         upstream: wishes.upstream,
         ..SandboxProxy::default()
     });
-    let sandbox = Sandbox::new(profile, SELF).network(network);
-    let mut command = sandbox.command(program).args(arguments);
+    let mut builder = Sandbox::builder();
+    builder.profile(profile).network_service(network);
+    let sandbox = builder.build().map_err(|error| refusal(&error))?;
+    let mut command = sandbox.command(program);
+    command.args(arguments);
     for number in wishes.pass {
         let fd = inherited_descriptor(number).map_err(|error| usage(&error))?;
-        command = command.pass_fd(fd, number);
+        command.pass_fd(fd, number);
     }
     if wishes.explain {
-        command = command.explain();
+        command.explain();
     }
-    let finished = if counts_output {
-        collected(command)?
-    } else {
-        command.status().map_err(|error| refusal(&error))?
-    };
+    let finished = command.status().map_err(|error| refusal(&error))?;
     for warning in &finished.report.warnings {
         say(warning);
     }
@@ -137,14 +131,6 @@ fn drive(file: &OsString, command: &[OsString]) -> Result<ExitCode, Refusal> {
             .map_err(|error| Refusal::new(NOT_SET_UP, &error))?;
     }
     Ok(code_of(&finished))
-}
-
-/// The library counts what it collects; what a command writes to inherited descriptors it can't.
-fn collected(command: stockade::Command) -> Result<Finished, Refusal> {
-    let output = command.output().map_err(|error| refusal(&error))?;
-    let _ = std::io::stdout().write_all(&output.stdout);
-    let _ = std::io::stderr().write_all(&output.stderr);
-    Ok(output.finished)
 }
 
 /// Full access is not the builder's business but the manager's, which passes the command through.
@@ -173,16 +159,16 @@ fn code_of(finished: &Finished) -> ExitCode {
     }
 }
 
-fn refusal(error: &RunError) -> Refusal {
+fn refusal(error: &SandboxError) -> Refusal {
     let code = match error {
-        RunError::Spawn(SpawnError::Stage {
+        SandboxError::Run(RunError::Spawn(SpawnError::Stage {
             stage: Stage::Find, ..
-        }) => NOT_FOUND,
-        RunError::Spawn(SpawnError::Stage {
+        })) => NOT_FOUND,
+        SandboxError::Run(RunError::Spawn(SpawnError::Stage {
             stage: Stage::Execute,
             ..
-        }) => NOT_EXECUTABLE,
-        RunError::Plan(PlanError::Empty) => USAGE,
+        })) => NOT_EXECUTABLE,
+        SandboxError::Run(RunError::Plan(PlanError::Empty)) => USAGE,
         _ => NOT_SET_UP,
     };
     Refusal::new(code, error)
@@ -235,10 +221,12 @@ impl Wishes {
             Flag::BestEffort => flags.best_effort = true,
             Flag::Seccomp(mode) => flags.seccomp = Some(read(&mode, str::parse)?),
             Flag::GitConfig => flags.git_config = true,
+            Flag::Home(mode) => flags.home = Some(read(&mode, str::parse)?),
+            Flag::HiddenNames => flags.danger_hidden_names = true,
             Flag::NestedNamespaces => flags.danger_nested_namespaces = true,
             Flag::Report(file) => self.report = Some(file),
             Flag::Explain => self.explain = true,
-            Flag::Overlay => {
+            Flag::Overlay | Flag::Commit => {
                 return Err(Refusal {
                     code: USAGE,
                     reason: "overlays are the command line's".to_owned(),

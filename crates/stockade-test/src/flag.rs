@@ -82,10 +82,16 @@ pub enum Flag {
     Seccomp(String),
     /// `--git-config`: git configuration may change freely.
     GitConfig,
+    /// `--home copy|read-only`
+    Home(String),
     /// `--danger-nested-namespaces`: the command may make namespaces of its own.
     NestedNamespaces,
+    /// `--danger-hidden-names`
+    HiddenNames,
     /// `--overlay`: changes go to a layer over the host's directories.
     Overlay,
+    /// `--commit=always`: the overlay's changes are applied at the end, however the command ends.
+    Commit,
     /// `--explain`
     Explain,
     /// `--report FILE`
@@ -133,6 +139,8 @@ pub enum Limit {
     Fsize(String),
     /// `tmp=64M`
     Tmp(String),
+    /// `disk=1G`
+    Disk(String),
     /// `output=1M`
     Output(String),
 }
@@ -178,8 +186,11 @@ impl Flag {
             Self::BestEffort => alone("--best-effort"),
             Self::Seccomp(profile) => with("--seccomp", profile),
             Self::GitConfig => alone("--git-config"),
+            Self::Home(mode) => with("--home", mode),
             Self::NestedNamespaces => alone("--danger-nested-namespaces"),
+            Self::HiddenNames => alone("--danger-hidden-names"),
             Self::Overlay => alone("--overlay"),
+            Self::Commit => alone("--commit=always"),
             Self::Explain => alone("--explain"),
             Self::Report(file) => with("--report", file),
             Self::Json => alone("--json"),
@@ -223,6 +234,7 @@ impl Limit {
             Self::Cpu(value) => format!("cpu={value}"),
             Self::Fsize(value) => format!("fsize={value}"),
             Self::Tmp(value) => format!("tmp={value}"),
+            Self::Disk(value) => format!("disk={value}"),
             Self::Output(value) => format!("output={value}"),
         }
     }

@@ -32,7 +32,7 @@ use crate::need::{Prober, is_required_word};
 use crate::runner::Runner;
 use crate::signals;
 use crate::stage::{Actor, Role, Stage, is_root};
-use crate::suite::{PTY, is_filtered_out, say};
+use crate::suite::{PTY, arguments, is_filtered_out, say};
 use crate::traces::Traces;
 
 /// What the test program is about.
@@ -75,6 +75,8 @@ pub struct Column {
     pub usable: fn(&Prepared) -> Result<(), String>,
     /// What else is on every command line.
     pub flags: Vec<Flag>,
+    /// Whether the suite of the contract runs every row there, so that they need not run again.
+    pub by_contract: bool,
     /// Rows that make no sense there, and why; a word that ends in `*` stands for all that begin
     /// so.
     pub without: &'static [(&'static str, &'static str)],
@@ -107,7 +109,7 @@ type Cells = Arc<Mutex<BTreeMap<(String, &'static str), Cell>>>;
 /// Runs it with the arguments of the process.
 pub fn main(matrix: &Matrix) -> ExitCode {
     signals::by_default();
-    let arguments = Arguments::from_args();
+    let arguments = arguments();
     match conduct(matrix, &arguments) {
         Ok(code) => code,
         Err(reason) => {
@@ -169,6 +171,12 @@ fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> 
                 trials.push(
                     Trial::test(name, move || Err(Failed::from(told))).with_ignored_flag(true),
                 );
+                continue;
+            }
+            if column.by_contract {
+                let why = String::new();
+                let word = promised(&case);
+                record(&cells, key, Cell { word, why });
                 continue;
             }
             let trial = Attempt {
@@ -233,6 +241,15 @@ fn tried(
             .map_err(|reason| format!("needs {need}: {reason}"))?;
     }
     Ok(())
+}
+
+/// What the suite of the contract fails without.
+fn promised(case: &Case) -> &'static str {
+    match (case.gap, case.denies()) {
+        (Some(_), _) => "not",
+        (None, true) => "enforced",
+        (None, false) => "works",
+    }
 }
 
 fn on(case: Case, column: &Column, prepared: &Prepared) -> Case {

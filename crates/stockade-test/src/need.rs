@@ -22,7 +22,7 @@ pub enum Need {
     Tool(&'static str),
     /// A pseudo-terminal.
     Tty,
-    /// Control groups that root can make.
+    /// Control groups that the actor can limit a whole sandbox with.
     Cgroup,
     /// An IPv4 address besides loopback; defines nothing, `@LAN@` is set by the suite.
     Lan,
@@ -105,18 +105,11 @@ impl<'a> Prober<'a> {
                 .map_err(|_| format!("no {name} on {PATH}")),
             Need::Tty => if_so(Path::new("/dev/ptmx").exists(), "no /dev/ptmx"),
             Need::Cgroup => {
-                let script = "for d in /sys/fs/cgroup/pids /sys/fs/cgroup; do \
-                              mkdir $d/stk-probe-$$ && rmdir $d/stk-probe-$$ && exit 0; done; exit 1";
-                self.succeeds(&["/bin/sh", "-c", script], actor)
+                let flags = ["--limit", "mem=64M", "--require", "limits"];
+                self.runs(&flags, actor)
             }
             Need::Lan => if_so(lan_address().is_some(), "no address besides loopback"),
-            Need::Allowlist => {
-                let program = self.runner.program().display().to_string();
-                self.succeeds(
-                    &[&program, "run", "--allow", "a.test", "--", "/bin/true"],
-                    actor,
-                )
-            }
+            Need::Allowlist => self.runs(&["--allow", "a.test"], actor),
             Need::Shared(name) => {
                 let prepared = self.stage.shared.iter().any(|(word, _)| *word == name);
                 if_so(prepared, "it could not be prepared here")
@@ -132,6 +125,13 @@ impl<'a> Prober<'a> {
             }
             Need::Device(path) => if_so(Path::new(path).exists(), &format!("no {path}")),
         }
+    }
+
+    /// Whether the program under test can run a command with these flags.
+    fn runs(&self, flags: &[&str], actor: &Actor) -> Result<(), String> {
+        let program = self.runner.program().display().to_string();
+        let words = [&[program.as_str(), "run"], flags, &["--", "/bin/true"]];
+        self.succeeds(&words.concat(), actor)
     }
 
     fn succeeds(&self, argv: &[&str], actor: &Actor) -> Result<(), String> {
@@ -155,9 +155,12 @@ impl<'a> Prober<'a> {
     }
 }
 
-/// Whether `STOCKADE_REQUIRE` says that this need must be met here.
-pub fn is_required(need: Need, list: &str) -> bool {
+/// Whether `STOCKADE_REQUIRE` says that this need must be met here: `cgroup` for everybody,
+/// `cgroup/root` for root alone.
+pub fn is_required(need: Need, role: Role, list: &str) -> bool {
+    let role = format!("/{}", role.label());
     list.split(',').map(str::trim).any(|word| {
+        let word = word.strip_suffix(&role).unwrap_or(word);
         if word == "all" || word == need.to_string() {
             return true;
         }
@@ -188,13 +191,20 @@ fn if_so(met: bool, reason: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Need, is_required};
+    use super::{Need, Role, is_required};
 
     #[test]
     fn a_higher_landlock_abi_requires_the_lower_ones() {
-        assert!(is_required(Need::Landlock(4), "userns,landlock:7"));
-        assert!(!is_required(Need::Landlock(8), "userns,landlock:7"));
-        assert!(is_required(Need::Tool("git"), "tool:git"));
-        assert!(!is_required(Need::Tool("go"), "tool:git"));
+        let by_user = |need, list| is_required(need, Role::User, list);
+        assert!(by_user(Need::Landlock(4), "userns,landlock:7"));
+        assert!(!by_user(Need::Landlock(8), "userns,landlock:7"));
+        assert!(by_user(Need::Tool("git"), "tool:git"));
+        assert!(!by_user(Need::Tool("go"), "tool:git"));
+    }
+
+    #[test]
+    fn a_need_can_be_required_for_one_user() {
+        assert!(is_required(Need::Cgroup, Role::Root, "tty,cgroup/root"));
+        assert!(!is_required(Need::Cgroup, Role::User, "tty,cgroup/root"));
     }
 }

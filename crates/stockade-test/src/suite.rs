@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ struct Pass {
 /// Runs the suite with the arguments of the process.
 pub fn main(suite: Suite) -> ExitCode {
     signals::by_default();
-    let arguments = Arguments::from_args();
+    let arguments = arguments();
     match conduct(suite, &arguments) {
         Ok(code) => code,
         Err(reason) => {
@@ -70,6 +71,15 @@ pub fn main(suite: Suite) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The arguments of the process. Rows mostly wait for programs that they started, so that twice as
+/// many at a time as there are processors take half the time.
+pub(crate) fn arguments() -> Arguments {
+    let mut arguments = Arguments::from_args();
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    arguments.test_threads.get_or_insert(2 * processors);
+    arguments
 }
 
 fn conduct(suite: Suite, arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -205,7 +215,7 @@ fn unmet(
     }
     for &need in &case.needs {
         if let Err(reason) = prober.check(need, actor) {
-            return if is_required(need, required) {
+            return if is_required(need, actor.role, required) {
                 Verdict::Fail(format!("STOCKADE_REQUIRE has {need}, but: {reason}"))
             } else {
                 Verdict::Skip(format!("needs {need}: {reason}"))

@@ -20,6 +20,33 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "stockade",
             "stockade-container",
+            "stockade-engine",
+            "stockade-inspect",
+            "stockade-linux",
+            "stockade-mcp",
+            "stockade-policy",
+            "stockade-proxy",
+            "stockade-rules",
+            "stockade-serve",
+            "stockade-verify",
+            "stockade-workspace",
+        ],
+    ),
+    ("stockade-mcp", &["stockade-serve"]),
+    (
+        "stockade-serve",
+        &[
+            "stockade",
+            "stockade-engine",
+            "stockade-linux",
+            "stockade-workspace",
+        ],
+    ),
+    (
+        "stockade",
+        &[
+            "stockade-container",
+            "stockade-engine",
             "stockade-inspect",
             "stockade-linux",
             "stockade-policy",
@@ -30,13 +57,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "stockade",
+        "stockade-engine",
         &["stockade-linux", "stockade-policy", "stockade-rules"],
     ),
     (
         "stockade-container",
         &[
-            "stockade",
+            "stockade-engine",
             "stockade-linux",
             "stockade-policy",
             "stockade-rules",
@@ -45,9 +72,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stockade-init", &["stockade-linux"]),
     ("stockade-linux", &["stockade-rules"]),
     ("stockade-policy", &["stockade-rules"]),
-    ("stockade-proxy", &["stockade", "stockade-policy"]),
+    ("stockade-proxy", &["stockade-engine", "stockade-policy"]),
     ("stockade-verify", &["stockade-shell"]),
-    ("stockade-inspect", &["stockade-shell"]),
+    ("stockade-inspect", &["stockade-shell", "stockade-verify"]),
 ];
 
 /// What must never be linked into the helper: it builds the jail, so all of it is trusted.
@@ -58,11 +85,7 @@ const HELPER_CRATES: usize = 25;
 
 /// No source file is longer: past this it holds more than one idea. Tables have one by nature.
 const LONGEST_FILE: usize = 800;
-const TABLES: &[&str] = &[
-    "crates/stockade-inspect/src/injection/rules/table.rs",
-    "crates/stockade-inspect/src/secrets/tokens/table.rs",
-    "crates/stockade-linux/src/seccomp/table",
-];
+const TABLES: &[&str] = &["crates/stockade-linux/src/seccomp/table"];
 
 struct Graph {
     names: BTreeMap<String, String>,
@@ -196,7 +219,7 @@ fn the_helper_stays_small() {
 fn only_the_command_line_parses_command_lines() {
     let graph = Graph::read();
     for library in [
-        "stockade",
+        "stockade-engine",
         "stockade-linux",
         "stockade-policy",
         "stockade-rules",

@@ -2,6 +2,8 @@
 
 use stockade_shell::Language as Foreign;
 
+#[cfg(not(feature = "grammars"))]
+use crate::context::Context;
 use crate::findings::Findings;
 use crate::language::Language;
 use crate::result::Span;
@@ -29,10 +31,20 @@ pub(crate) struct Analysis<'a> {
 impl Analysis<'_> {
     /// Judges a whole text; where its comments are.
     pub(crate) fn run(&self, language: Language, text: &str, findings: &mut Findings) -> Vec<Span> {
-        match language {
-            Language::Bash => shell::judge(text, self, findings),
-            _ => crate::program::judge(language, text, self, findings),
-        }
+        let mut own = Findings::default();
+        let (comments, context) = match language {
+            Language::Bash => shell::judge(text, self, &mut own),
+            #[cfg(feature = "grammars")]
+            _ => crate::program::judge(language, text, self, &mut own),
+            #[cfg(not(feature = "grammars"))]
+            _ => {
+                shell::judge_foreign(None, text, self, &mut own);
+                (Vec::new(), Context::default())
+            }
+        };
+        own.weigh_in(context);
+        findings.absorb(own, Span::default(), Some(0));
+        comments
     }
 
     /// Judges code found inside other code; whether it has errors.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::context::Context;
 use crate::result::{Confidence, Severity, Span};
 use crate::rule::Rule;
 
@@ -15,13 +16,26 @@ pub(crate) struct Finding {
     pub(crate) confidence: Confidence,
     /// Weighs the same wherever it stands.
     pub(crate) firm: bool,
+    /// Where it is an error.
+    scope: Scope,
+}
+
+/// The texts in which a finding is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Scope {
+    /// All of them.
+    Any,
+    /// Excerpts; elsewhere it is a warning.
+    Excerpt,
+    /// Excerpts; elsewhere it is dropped.
+    OnlyExcerpt,
 }
 
 /// Findings of one text, one for each rule and place.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     items: Vec<Finding>,
-    places: HashMap<(Rule, usize, usize), usize>,
+    places: HashMap<(Rule, usize, usize, bool), usize>,
     /// What could not be analysed, in words.
     pub(crate) notes: Vec<String>,
 }
@@ -51,9 +65,31 @@ impl Findings {
     /// Adds an error that no script is long or official enough for.
     pub(crate) fn firm(&mut self, rule: Rule, span: Span, reason: impl Into<String>) {
         self.raise(rule, span, reason);
-        if let Some(at) = self.places.get(&(rule, span.start, span.end)) {
+        if let Some(at) = self.places.get(&(rule, span.start, span.end, false)) {
             self.items[*at].firm = true;
         }
+    }
+
+    /// Adds a finding that is an error in an excerpt, and elsewhere a warning.
+    pub(crate) fn excerpt(&mut self, rule: Rule, span: Span, reason: impl Into<String>) {
+        self.scoped(Scope::Excerpt, rule, span, reason.into());
+    }
+
+    /// Adds a finding that is an error in an excerpt, and elsewhere nothing.
+    pub(crate) fn only_in_excerpt(&mut self, rule: Rule, span: Span, reason: impl Into<String>) {
+        self.scoped(Scope::OnlyExcerpt, rule, span, reason.into());
+    }
+
+    fn scoped(&mut self, scope: Scope, rule: Rule, span: Span, reason: String) {
+        self.keep(Finding {
+            rule,
+            span,
+            reason,
+            severity: Severity::Error,
+            confidence: rule.info().confidence,
+            firm: false,
+            scope,
+        });
     }
 
     /// Adds an error if `certain`, else a warning.
@@ -86,10 +122,18 @@ impl Findings {
             severity,
             confidence,
             firm: false,
+            scope: Scope::Any,
         };
-        let key = (rule, span.start, span.end);
+        self.keep(finding);
+    }
+
+    /// Keeps the heaviest finding of each rule and place.
+    fn keep(&mut self, finding: Finding) {
+        let apart = finding.scope == Scope::OnlyExcerpt;
+        let key = (finding.rule, finding.span.start, finding.span.end, apart);
         if let Some(at) = self.places.get(&key) {
-            if severity > self.items[*at].severity {
+            let weight = |finding: &Finding| (finding.severity, finding.scope == Scope::Any);
+            if weight(&finding) > weight(&self.items[*at]) {
                 self.items[*at] = finding;
             }
             return;
@@ -126,11 +170,20 @@ impl Findings {
         }
     }
 
-    /// Turns errors of some rules into warnings.
-    pub(crate) fn soften(&mut self, rules: &[Rule]) {
+    /// Weighs everything found in a text by what the text is. Nothing is added after this.
+    pub(crate) fn weigh_in(&mut self, context: Context) {
+        self.items
+            .retain(|finding| context.excerpt || finding.scope != Scope::OnlyExcerpt);
         for finding in &mut self.items {
-            if rules.contains(&finding.rule) && !finding.firm {
+            let elsewhere = finding.scope == Scope::Excerpt && !context.excerpt;
+            finding.scope = Scope::Any;
+            let softened = &finding.rule.info().softened_in;
+            let softened = softened.iter().any(|setting| context.is(*setting)) && !finding.firm;
+            if elsewhere || softened {
                 finding.severity = Severity::Warning;
+            }
+            if elsewhere {
+                finding.confidence = finding.confidence.min(Confidence::Medium);
             }
         }
     }

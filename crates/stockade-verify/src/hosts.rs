@@ -1,5 +1,6 @@
 //! What a URL or host name tells.
 
+use crate::words::Words;
 use std::sync::OnceLock;
 
 /// The host of a URL, or of `host:port`, or of `user@host:path`.
@@ -60,17 +61,7 @@ pub(crate) fn suspicion(text: &str) -> Option<&'static str> {
 
 /// `evil.example`, `exfil-3.example.org`: names that only stand for an attacker's.
 fn says_so(host: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "attacker",
-        "badguy",
-        "evil",
-        "exfil",
-        "exfiltrate",
-        "hacker",
-        "malicious",
-        "malware",
-        "phishing",
-    ];
+    static NAMES: Words = Words::new("hosts names");
     let mut labels = host.split(['.', '-', '_']);
     host.contains('.') && labels.any(|label| NAMES.contains(&label))
 }

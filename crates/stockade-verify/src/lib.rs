@@ -20,14 +20,20 @@
 //! assert!(verifier.verify("model.eval()\n", "python").safe);
 //! ```
 
+// Without the grammars only shell scripts are judged, and much of what is known goes unused.
+#![cfg_attr(not(feature = "grammars"), allow(dead_code))]
+
 mod analysis;
 mod command;
+mod context;
+mod facts;
 mod files;
 mod findings;
 mod hosts;
 mod language;
 mod lines;
 mod paths;
+mod payload;
 mod program;
 mod report;
 mod result;
@@ -35,10 +41,11 @@ mod rule;
 mod shell;
 mod suppress;
 mod verifier;
+mod words;
 
 pub use command::script_word;
 pub use language::Language;
 pub use report::{FileResult, JSON_VERSION, format_result, format_text, to_json, to_sarif};
 pub use result::{Confidence, Severity, Span, VerificationResult, Violation, ViolationType};
-pub use rule::{RuleInfo, rules};
+pub use rule::{RuleInfo, Setting, rules};
 pub use verifier::{CodeVerifier, PatternError, Suppressions};

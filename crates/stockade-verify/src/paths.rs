@@ -3,6 +3,7 @@
 //! Purely by name. Links are not followed, nothing is looked up; `.` and `..` are resolved in the
 //! text, `~` and `$HOME` stand for any home directory.
 
+use crate::words::Words;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -208,22 +209,7 @@ impl Place {
     /// A name that listings leave out, in a directory where anyone may put files.
     pub(crate) fn hides(&self) -> bool {
         // What sessions, databases and runtimes keep there under such names.
-        const KNOWN: &[&str] = &[
-            "X0",
-            "X1",
-            "X2",
-            "X9",
-            "X11-unix",
-            "ICE-unix",
-            "XIM-unix",
-            "font-unix",
-            "s.PGSQL.",
-            "Test-unix",
-            "nfs0",
-            "dotnet/",
-            "com.google.",
-            "com.apple.",
-        ];
+        static KNOWN: Words = Words::new("paths known");
         let below = ["/tmp/.", "/var/tmp/.", "/dev/shm/."]
             .iter()
             .find_map(|start| self.path.strip_prefix(start));

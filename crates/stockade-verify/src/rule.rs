@@ -82,6 +82,17 @@ rules! {
     Unreadable => "unreadable",
 }
 
+/// What kind of text a finding stands in, where that changes how much it weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Setting {
+    /// A script of many different commands, which administers or builds something.
+    Long,
+    /// A file that declares itself a script.
+    Script,
+}
+
 /// What is known about a rule.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -97,6 +108,9 @@ pub struct RuleInfo {
     pub severity: Severity,
     /// How sure it is.
     pub confidence: Confidence,
+    /// Where its errors become warnings.
+    #[serde(default)]
+    pub softened_in: Vec<Setting>,
     /// What it finds, in one line.
     pub title: String,
     /// What would be safe.
@@ -128,6 +142,7 @@ fn catalogue() -> &'static [RuleInfo] {
             kind: ViolationType::DangerousPattern,
             severity: Severity::Error,
             confidence: Confidence::Medium,
+            softened_in: Vec::new(),
             title: id.to_owned(),
             advice: String::new(),
         };

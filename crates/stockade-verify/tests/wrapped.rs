@@ -60,18 +60,8 @@ fn repositories_by_their_libraries() {
         history,
     );
     is_unsafe(
-        "python",
-        "import git\ngit.Repo('.').remote().push('main', force=True)\n",
-        history,
-    );
-    is_unsafe(
         "javascript",
         "const git = require('simple-git')();\ngit.push(['--force', 'origin', 'main']);\n",
-        history,
-    );
-    is_unsafe(
-        "go",
-        "package main\n\nimport git \"github.com/go-git/go-git/v5\"\n\nfunc main() {\n\tr, _ := git.PlainOpen(\".\")\n\tr.Push(&git.PushOptions{Force: true})\n}\n",
         history,
     );
     all_safe(
@@ -145,28 +135,6 @@ fn what_commands_tell_of_others() {
         "python",
         &[
             "import subprocess, requests\nrequests.post('https://a.example/', data=subprocess.check_output(['df', '-h']))\n",
-        ],
-    );
-}
-
-#[test]
-fn disks_and_memory_filled() {
-    let fills = "fork-bomb";
-    is_unsafe(
-        "go",
-        "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc main() {\n\tpage := make([]byte, 1<<20)\n\tfor n := 0; ; n++ {\n\t\tf, err := os.Create(fmt.Sprintf(\"/tmp/%d\", n))\n\t\tif err != nil {\n\t\t\tcontinue\n\t\t}\n\t\tfor k := 0; k < 99; k++ {\n\t\t\tf.Write(page)\n\t\t}\n\t\tf.Close()\n\t}\n}\n",
-        fills,
-    );
-    all_safe(
-        "go",
-        &[
-            "package main\n\nimport \"os\"\n\nfunc main() {\n\tpage := make([]byte, 512)\n\tf, _ := os.Create(\"x\")\n\tfor n := 0; ; n++ {\n\t\tif n > 9 {\n\t\t\tbreak\n\t\t}\n\t\tf.Write(page)\n\t}\n}\n",
-        ],
-    );
-    all_safe(
-        "python",
-        &[
-            "rows = []\nn = 0\nwhile True:\n    if n == 9:\n        break\n    rows.append('x')\n    n += 1\n",
         ],
     );
 }

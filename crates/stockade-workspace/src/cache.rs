@@ -21,7 +21,7 @@ use crate::codec::{Decoded, Malformed, Reader};
 use crate::files::Stat;
 use crate::id::{ObjectId, SnapshotId};
 
-pub(crate) use key::{KEY, exactly_now, key, now};
+pub(crate) use key::{KEY, exactly_now, key, now, stat_of_key};
 pub(crate) use write::CacheWriter;
 
 const MAGIC: &[u8; 8] = b"stkcach2";

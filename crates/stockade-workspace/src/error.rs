@@ -37,6 +37,9 @@ pub enum Error {
         /// What it says of itself.
         found: String,
     },
+    /// Somebody else may write the store.
+    #[error("others than you may write the store `{0}`, so what it holds can't be trusted")]
+    StoreOfOthers(PathBuf),
     /// A piece of content is nowhere in the store.
     #[error("object {0} is missing from the store")]
     Missing(ObjectId),
@@ -76,6 +79,12 @@ pub enum Error {
     /// The workspace's directory is not there or is none.
     #[error("the workspace's directory `{0}` is not a directory")]
     NotADirectory(PathBuf),
+    /// Another directory is where a recorded one was.
+    #[error("`{0}` is not the directory that the workspace was made of")]
+    Replaced(PathBuf),
+    /// A link is on the way to a recorded directory, where none was.
+    #[error("`{0}` leads through a symbolic link, which was not there before")]
+    BehindLink(PathBuf),
     /// An exclude rule makes no sense.
     #[error("the exclude rule `{rule}` makes no sense: {reason}")]
     Exclude {
@@ -87,6 +96,9 @@ pub enum Error {
     /// A restore failed half-way and what it had changed was put back.
     #[error("nothing was restored")]
     RolledBack(#[source] Box<Error>),
+    /// A commit failed half-way and what it had changed was put back.
+    #[error("nothing was committed")]
+    NotCommitted(#[source] Box<Error>),
     /// A restore failed half-way and could not be undone either.
     #[error(
         "the restore failed ({cause}) and could not be undone ({undo}); old files are in `{kept}`"
@@ -105,15 +117,37 @@ pub enum Error {
     /// Files of the host changed since the overlay was made over them.
     #[error("{} changed on the host since the overlay was made", list(.0))]
     HostChanged(Vec<PathBuf>),
+    /// A commit was rolled back, except for these: the host uses their names again.
+    #[error("{} came back on the host while a commit was rolled back; the old ones are in `{}`", list(.paths), .kept.display())]
+    Stranded {
+        /// What could not be put back.
+        paths: Vec<PathBuf>,
+        /// Where the old files are.
+        kept: PathBuf,
+    },
     /// Something runs in the workspace.
     #[error("something runs in the workspace `{0}`")]
     Alive(WorkspaceName),
+    /// Something runs in the workspace, and could write what is restored or committed meanwhile.
+    #[error("something runs in the workspace `{0}` and could change its files meanwhile")]
+    Busy(WorkspaceName),
+    /// Something runs in a workspace whose directory has, or is in, the one that is written.
+    #[error(
+        "something runs in the workspace `{0}`, which shares the directory, and could change files meanwhile"
+    )]
+    BusyDirectory(WorkspaceName),
+    /// The directory of a workspace can't be in the store, which no command may read or write.
+    #[error("`{0}` is in the store of workspaces")]
+    InStore(PathBuf),
     /// Another run uses the overlay.
     #[error("the overlay of `{0}` is in use by another run")]
     OverlayBusy(WorkspaceName),
     /// There is nothing over the workspace's directory.
     #[error("the workspace `{0}` has no overlay")]
     NoOverlay(WorkspaceName),
+    /// An overlay belongs to the directory it was made over.
+    #[error("the overlay of `{0}` belongs to the directory that it was made over")]
+    HasOverlay(WorkspaceName),
     /// The overlay has nothing at or below a path.
     #[error("the overlay of `{workspace}` has no change at `{path}`")]
     NoChange {
@@ -164,7 +198,7 @@ impl Error {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
                 "choose another store with --store or STOCKADE_HOME"
             }
-            Self::RolledBack(cause) => return cause.hint(),
+            Self::RolledBack(cause) | Self::NotCommitted(cause) => return cause.hint(),
             Self::Damaged { .. } | Self::Missing(_) | Self::Incomplete(_) => {
                 "`stockade ws fsck` lists everything that is damaged"
             }
@@ -173,17 +207,35 @@ impl Error {
                  directory"
             }
             Self::NotADirectory(_) => "make the directory first",
+            Self::Replaced(_) => {
+                "if you replaced it yourself: `stockade ws rebind NAME` takes the one that is \
+                 there now, `stockade ws discard NAME` drops the overlay"
+            }
+            Self::BehindLink(_) => {
+                "look where the link leads; if you moved the directory, move it back, or, without an \
+                 overlay, `stockade ws rebind NAME --dir DIR` takes its new place"
+            }
             Self::NoWorkspace(_) => "`stockade ws list` shows those that exist",
             Self::NoSnapshot { .. } | Self::Ambiguous(_) => {
                 "`stockade ws snapshots NAME` shows those that exist"
             }
-            Self::TooMany(_) => "`stockade ws cleanup` and `stockade ws rm` remove old ones",
+            Self::TooMany(_) => {
+                "`stockade ws cleanup --max-age 30d` and `stockade ws rm NAME` remove old ones"
+            }
             Self::State {
                 status: Status::Paused,
                 ..
             } => "`stockade ws resume NAME` has it go on",
             Self::Alive(_) => "`--force` ends it",
+            Self::Busy(_) => "`--pause` has it wait, or wait until it has ended",
+            Self::BusyDirectory(_) => {
+                "`stockade ws pause NAME` has it wait, or wait until it has ended"
+            }
+            Self::StoreOfOthers(_) => {
+                "`chmod 700` it if it is yours, or choose another with --store or STOCKADE_HOME"
+            }
             Self::StoreInRoot(_) => "choose a store elsewhere with STOCKADE_HOME",
+            Self::HasOverlay(_) => "`stockade ws discard NAME` drops the overlay",
             Self::NoOverlay(_) => "`stockade run --overlay=NAME` makes one",
             Self::Restarted(_) => {
                 "after a power failure files may be missing or empty: `stockade ws diff` shows \

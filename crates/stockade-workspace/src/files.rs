@@ -4,12 +4,12 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 
 use crate::error::{Error, Trying};
@@ -82,13 +82,27 @@ pub(crate) fn stat_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<St
     rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map(Stat::from)
 }
 
-/// Opens the top of a tree.
+/// Opens the top of a tree by a path that the kernel gave: no component may be a link.
 pub(crate) fn open_top(path: &Path) -> Result<OwnedFd, Error> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match rustix::fs::open(path, flags, Mode::empty()) {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve) {
         Err(Errno::NOTDIR | Errno::NOENT) => Err(Error::NotADirectory(path.to_owned())),
+        Err(Errno::LOOP) => Err(Error::BehindLink(path.to_owned())),
         other => other.trying("open", path),
     }
+}
+
+/// Opens a directory that the user named, and answers with the path by which the kernel knows it.
+pub(crate) fn open_typed(path: &Path) -> Result<(OwnedFd, PathBuf), Error> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let fd = match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(Errno::NOTDIR | Errno::NOENT) => Err(Error::NotADirectory(path.to_owned())),
+        other => other.trying("open", path),
+    }?;
+    let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let real = fs::read_link(link).trying("find the path of", path)?;
+    Ok((fd, real))
 }
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH
@@ -134,6 +148,19 @@ pub(crate) fn open_dir_below(top: BorrowedFd<'_>, path: &[u8]) -> rustix::io::Re
     open_below(top, path, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
+/// What is in a directory, in order.
+pub(crate) fn names(directory: &OwnedFd) -> rustix::io::Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if name != b"." && name != b".." {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
 /// A path as its directory and its last name.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
@@ -162,6 +189,17 @@ pub(crate) fn full(top: &Path, path: &[u8]) -> PathBuf {
     }
 }
 
+/// Whether a rename leads from one to the other.
+pub(crate) fn is_same_mount(one: &OwnedFd, other: &OwnedFd) -> bool {
+    let look = |fd: &OwnedFd| {
+        let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
+        let stat = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, wanted).ok()?;
+        Some((stat.stx_mnt_id, stat.stx_dev_major, stat.stx_dev_minor))
+    };
+    let (one, other) = (look(one), look(other));
+    one.is_some() && one == other
+}
+
 /// Makes a directory that only its owner may enter, and those above it.
 pub(crate) fn make_private_dir(path: &Path) -> Result<(), Error> {
     fs::DirBuilder::new()
@@ -171,9 +209,18 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<(), Error> {
         .trying("make the directory", path)
 }
 
-/// Makes a directory as anyone would; it may exist.
-pub(crate) fn make_dir(path: &Path) -> Result<(), Error> {
-    fs::create_dir_all(path).trying("make the directory", path)
+/// Makes a directory and those above it; it may exist. No link is followed: a sandboxed command may
+/// have left one.
+pub(crate) fn make_dir(path: &Path) -> Result<OwnedFd, Error> {
+    let missing = match (open_top(path), path.parent(), path.file_name()) {
+        (Err(Error::NotADirectory(_)), Some(parent), Some(name)) => (make_dir(parent)?, name),
+        (opened, ..) => return opened,
+    };
+    let (parent, name) = missing;
+    match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) | Err(Errno::EXIST) => open_top(path),
+        Err(error) => Err(error).trying("make the directory", path),
+    }
 }
 
 /// Makes a file that only its owner may read; it must not exist.

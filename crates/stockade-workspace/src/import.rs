@@ -1,9 +1,11 @@
 //! Reading a file that somebody else wrote, which may be an attack.
 //!
 //! Refused: paths that are absolute or lead upwards, links that lead out, devices, the same name
-//! twice, files that are in no directory, archives that unpack to a thousand times their size.
-//! Owners are not taken over, and neither are set-id bits.
+//! twice, files that are in no directory, archives that unpack to a thousand times their size or
+//! whose attributes would fill the memory. Owners are not taken over, and neither are set-id bits
+//! and others' right to write.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -38,7 +40,12 @@ const UNSUSPICIOUS: u64 = 64 * 1024 * 1024;
 /// What its frames begin with (RFC 8878).
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const LONGEST_MANIFEST: u64 = 16 * 1024 * 1024;
-const MOST_FILES: usize = 20_000_000;
+/// What one file's name, attributes and holes may take in the archive.
+const MAX_HEADER_BYTES: u64 = 16 * 1024 * 1024;
+/// What is known about all of them is in memory at the end, some 250 bytes each…
+const MAX_FILES: usize = 4_000_000;
+/// …and extended attributes.
+const MAX_XATTR_BYTES: usize = 64 * 1024 * 1024;
 /// What zstd may remember, as a power of two: what its own program allows.
 const WINDOW: u32 = 27;
 
@@ -71,7 +78,8 @@ pub(crate) fn from_reader(
             "it is neither a file of `stockade ws export` nor a snapshot of Hawk".to_owned(),
         ));
     }
-    let read = std::cell::Cell::new(0);
+    let read = Cell::new(0);
+    let allowance = Cell::new(None);
     let counted = Counted {
         inner: source,
         count: &read,
@@ -83,6 +91,7 @@ pub(crate) fn from_reader(
         inner: decoder,
         read: &read,
         unpacked: 0,
+        allowance: &allowance,
     };
     let mut importer = Importer {
         sink,
@@ -91,6 +100,8 @@ pub(crate) fn from_reader(
         block: Block::new().trying("compress", "an import")?,
         buffer: Vec::new(),
         count: 0,
+        xattr_bytes: 0,
+        allowance: &allowance,
     };
     importer.archive(&mut Archive::new(guarded))?;
     sink.flush(&mut importer.block)?;
@@ -112,7 +123,7 @@ fn refuse(path: &[u8], reason: &str) -> Error {
 
 struct Counted<'a, R> {
     inner: R,
-    count: &'a std::cell::Cell<u64>,
+    count: &'a Cell<u64>,
     progress: &'a dyn Progress,
 }
 
@@ -128,14 +139,22 @@ impl<R: Read> Read for Counted<'_, R> {
 /// Stops at what unpacks to far more than it is.
 struct Guarded<'a, R> {
     inner: R,
-    read: &'a std::cell::Cell<u64>,
+    read: &'a Cell<u64>,
     unpacked: u64,
+    /// How much the archive may read on its own, before its caller reads a file's content: names
+    /// and attributes, which it keeps in memory.
+    allowance: &'a Cell<Option<u64>>,
 }
 
 impl<R: Read> Read for Guarded<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.inner.read(buffer)?;
         self.unpacked += got as u64;
+        if let Some(allowed) = self.allowance.get() {
+            let left = allowed.checked_sub(got as u64);
+            let left = left.ok_or_else(|| io::Error::other("a file's attributes are too long"))?;
+            self.allowance.set(Some(left));
+        }
         if self.unpacked > UNSUSPICIOUS && self.unpacked / RATIO > self.read.get() {
             return Err(io::Error::other("it unpacks to far more than it is"));
         }
@@ -150,15 +169,15 @@ struct Importer<'a> {
     block: Block,
     buffer: Vec<u8>,
     count: usize,
+    xattr_bytes: usize,
+    allowance: &'a Cell<Option<u64>>,
 }
 
 impl Importer<'_> {
     fn archive<R: Read>(&mut self, archive: &mut Archive<R>) -> Result<(), Error> {
         let mut entries = archive.entries().map_err(unreadable)?;
-        let first = entries.next();
-        let mut first = first
-            .ok_or_else(|| Error::Import("it is empty".to_owned()))?
-            .map_err(unreadable)?;
+        let first = self.next(&mut entries)?;
+        let mut first = first.ok_or_else(|| Error::Import("it is empty".to_owned()))?;
         if &*first.path_bytes() != b"manifest.json" || first.size() > LONGEST_MANIFEST {
             return Err(Error::Import(
                 "it does not begin with a manifest".to_owned(),
@@ -174,24 +193,35 @@ impl Importer<'_> {
                 "it has a format that this version does not know".to_owned(),
             ));
         }
-        self.assembly.root = meta(&manifest.root)?;
+        self.assembly.root = private(meta(&manifest.root)?);
         self.assembly.message = manifest.message;
         self.assembly.xattrs = manifest.xattrs;
-        for entry in entries {
-            self.count += 1;
-            if self.count > MOST_FILES {
-                return Err(Error::Import("it has too many files".to_owned()));
-            }
-            self.entry(entry.map_err(unreadable)?)?;
+        while let Some(entry) = self.next(&mut entries)? {
+            self.entry(entry)?;
         }
         for socket in manifest.sockets {
             let node = Node {
-                meta: meta(&socket.attributes)?,
+                meta: private(meta(&socket.attributes)?),
                 kind: Kind::Socket,
             };
             self.assembly.add(socket.path, node)?;
         }
         Ok(())
+    }
+
+    /// The next file, of which the archive has read no more than a name and attributes.
+    fn next<'e, R: Read>(
+        &mut self,
+        entries: &mut tar::Entries<'e, R>,
+    ) -> Result<Option<tar::Entry<'e, R>>, Error> {
+        self.allowance.set(Some(MAX_HEADER_BYTES));
+        let entry = entries.next().transpose().map_err(unreadable)?;
+        self.allowance.set(None);
+        self.count += 1;
+        if self.count > MAX_FILES {
+            return Err(Error::Import("it has too many files".to_owned()));
+        }
+        Ok(entry)
     }
 
     fn entry<R: Read>(&mut self, mut entry: tar::Entry<'_, R>) -> Result<(), Error> {
@@ -227,13 +257,14 @@ impl Importer<'_> {
         };
         let meta = match kind {
             Kind::HardLink(_) => Meta::default(),
-            _ => node_meta,
+            Kind::Symlink(_) => node_meta,
+            _ => private(node_meta),
         };
         self.assembly.add(path, Node { meta, kind })
     }
 
     fn attributes<R: Read>(
-        &self,
+        &mut self,
         entry: &mut tar::Entry<'_, R>,
         path: &[u8],
     ) -> Result<(Option<Vec<u8>>, Meta), Error> {
@@ -264,6 +295,11 @@ impl Importer<'_> {
                 && self.assembly.xattrs
                 && name.starts_with(b"user.")
             {
+                self.xattr_bytes += name.len() + value.len();
+                if self.xattr_bytes > MAX_XATTR_BYTES {
+                    let reason = "its extended attributes are too long".to_owned();
+                    return Err(Error::Import(reason));
+                }
                 xattrs.push((name.to_vec(), value.to_vec()));
             }
         }
@@ -350,6 +386,13 @@ fn meta(attributes: &Attributes) -> Result<Meta, Error> {
     })
 }
 
+/// Without others' right to write: whoever made the archive does not decide who may change files of
+/// the one who imports it.
+fn private(mut meta: Meta) -> Meta {
+    meta.mode &= !0o002;
+    meta
+}
+
 fn parse_time(text: &str) -> Option<(i64, u32)> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits: String = fraction
@@ -372,27 +415,21 @@ fn parse_extents(map: &[u8]) -> Option<Vec<(bool, u64)>> {
         .collect()
 }
 
-/// Whether a link at `path`, followed by its letters alone, leaves the top.
+/// Whether a link at `path` may leave the top: it is absolute, it leads further up than it is deep,
+/// or it goes up again after a name. That name may be a link, from where `..` leads elsewhere than
+/// the letters say. Where `..` comes only first, it leads through the directories around the link,
+/// which are no links.
 fn leads_out(path: &[u8], target: &[u8]) -> bool {
     if target.starts_with(b"/") {
         return true;
     }
     let (parent, _) = files::split(path);
-    let mut depth = parent
-        .split(|byte| *byte == b'/')
-        .filter(|name| !name.is_empty())
-        .count();
-    for name in target.split(|byte| *byte == b'/') {
-        match name {
-            b"" | b"." => {}
-            b".." => match depth.checked_sub(1) {
-                Some(above) => depth = above,
-                None => return true,
-            },
-            _ => depth += 1,
-        }
-    }
-    false
+    let is_name = |name: &&[u8]| !name.is_empty() && *name != b".";
+    let depth = parent.split(|byte| *byte == b'/').filter(is_name).count();
+    let names = target.split(|byte| *byte == b'/').filter(is_name);
+    let steps_up = names.clone().take_while(|name| *name == b"..").count();
+    let later = names.skip(steps_up).any(|name| name == b"..");
+    steps_up > depth || later
 }
 
 fn read_full(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
@@ -419,6 +456,8 @@ mod tests {
             ("a", ".."),
             ("d/a", "../.."),
             ("d/a", "x/../../../y"),
+            ("d/a", "x/../y"),
+            ("a", "d/../b"),
             ("a", "./../b"),
         ] {
             assert!(
@@ -430,7 +469,7 @@ mod tests {
             ("a", "b"),
             ("d/a", "../b"),
             ("d/e/a", "../../b"),
-            ("a", "d/../b"),
+            ("d/e/a", ".././../b/c"),
         ] {
             assert!(
                 !leads_out(path.as_bytes(), target.as_bytes()),

@@ -24,6 +24,7 @@
 #![cfg(target_os = "linux")]
 
 mod assemble;
+mod boot;
 mod cache;
 mod chunk;
 mod codec;
@@ -35,8 +36,10 @@ mod export;
 mod files;
 mod fsck;
 mod gc;
+mod guard;
 mod hawk;
 mod id;
+mod identity;
 mod import;
 mod input;
 mod listing;
@@ -62,11 +65,16 @@ pub use diff::{Change, ChangeKind, Diff, FileInfo, Text};
 pub use error::Error;
 pub use fsck::FsckReport;
 pub use gc::GcReport;
+pub use guard::{
+    AllowAll, CommitGuard, FileFacts, FileKind, FileTree, KeptBack, ProposedChange, ProposedKind,
+    Verdict,
+};
 pub use id::{ObjectId, ParseIdError, SnapshotId};
+pub use identity::Identity;
 pub use input::Input;
-pub use manager::{CreateOptions, WorkspaceManager};
+pub use manager::{CreateOptions, RunLock, WorkspaceManager};
 pub use name::{NameError, WorkspaceName};
-pub use overlay::{CommitReport, Overlay, Resolve};
+pub use overlay::{CommitOptions, CommitReport, Overlay, Resolve};
 pub use process::Freezer;
 pub use progress::{Progress, Silent};
 pub use restore::{RestoreMode, RestoreReport};

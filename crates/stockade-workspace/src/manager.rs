@@ -3,14 +3,15 @@
 mod house;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use crate::diff::{self, Diff};
 use crate::error::{Error, Trying};
 use crate::export;
 use crate::files;
+use crate::guard::{AllowAll, CommitGuard, KeptBack};
+use crate::identity::Identity;
 use crate::import;
 use crate::input::Input;
 use crate::name::WorkspaceName;
@@ -20,7 +21,7 @@ use crate::progress::Progress;
 use crate::restore::{self, RestoreMode, RestoreReport};
 use crate::snapshot;
 use crate::state::{SCHEMA, Status, Transition, WorkspaceState, is_secret_name, now_ms};
-use crate::store::{self, Session, Sink, Store};
+use crate::store::{self, Lock, Session, Sink, Store};
 use crate::survey::Surveyor;
 use crate::workspace::{Held, Place, SnapshotRecord, write_json};
 
@@ -30,6 +31,10 @@ pub struct WorkspaceManager {
     store: Store,
     most: usize,
 }
+
+/// Says that something runs in a workspace, as long as it lives.
+#[derive(Debug)]
+pub struct RunLock(#[expect(dead_code, reason = "held, not used")] Lock);
 
 /// How a workspace is made.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +101,15 @@ impl WorkspaceManager {
         }
     }
 
+    /// No workspace is in the store, which no command may read or write.
+    fn refuse_store(&self, dir: &Path) -> Result<(), Error> {
+        let (_, store) = files::open_typed(self.store.path())?;
+        if dir.starts_with(store) {
+            return Err(Error::InStore(dir.to_owned()));
+        }
+        Ok(())
+    }
+
     /// Makes a workspace without a snapshot.
     pub(crate) fn make(
         &self,
@@ -104,9 +118,9 @@ impl WorkspaceManager {
         dir: &Path,
         options: &CreateOptions,
     ) -> Result<Held, Error> {
-        // The top is opened, and named as the system names it.
-        let top = files::open_top(dir)?;
-        let dir = real_path(&top, dir)?;
+        let (top, dir) = files::open_typed(dir)?;
+        let stat = files::stat_of(&top).trying("look at", &dir)?;
+        self.refuse_store(&dir)?;
         let others = self.store.names()?;
         if others.contains(name) {
             return Err(Error::Exists(name.clone()));
@@ -121,6 +135,7 @@ impl WorkspaceManager {
             schema: SCHEMA,
             name: name.clone(),
             dir,
+            identity: Some(Identity::of(&top, &stat)),
             env,
             excludes: options.excludes.clone(),
             xattrs: options.xattrs,
@@ -203,10 +218,25 @@ impl WorkspaceManager {
         mode: RestoreMode,
         progress: &dyn Progress,
     ) -> Result<RestoreReport, Error> {
+        self.restore_guarded(name, id, mode, &AllowAll, progress)
+    }
+
+    /// The same with a guard that is asked about every change; what it keeps back is not restored.
+    ///
+    /// # Errors
+    /// As [`Self::restore`].
+    pub fn restore_guarded(
+        &self,
+        name: &WorkspaceName,
+        id: &str,
+        mode: RestoreMode,
+        guard: &dyn CommitGuard,
+        progress: &dyn Progress,
+    ) -> Result<RestoreReport, Error> {
         let session = self.store.enter()?;
         let mut held = hold(&session, name, progress)?;
         let record = held.place.record(id)?;
-        let report = restore::restore(&session, &held, &record, mode, progress)?;
+        let report = restore::restore(&session, &held, &record, mode, guard, progress)?;
         held.save()?;
         Ok(report)
     }
@@ -233,7 +263,7 @@ impl WorkspaceManager {
             return Ok(Diff::new(session, Vec::new()));
         };
         let dir = held.state.dir.clone();
-        let top = files::open_top(&dir)?;
+        let top = held.state.open_dir()?;
         let cache = snapshot::usable_cache(&held.place);
         let excludes = snapshot::excludes(&session, &held.state)?;
         let survey = Surveyor {
@@ -250,6 +280,49 @@ impl WorkspaceManager {
         let changes = diff::changes(&session, &old, &diff::Side::Present(&survey, &dir))?;
         drop(held);
         Ok(Diff::new(session, changes))
+    }
+
+    /// Held while something runs in a workspace in the foreground: commits and restores refuse.
+    ///
+    /// # Errors
+    /// If there is no such workspace or the store can't be written.
+    pub fn enter_run(&self, name: &WorkspaceName) -> Result<RunLock, Error> {
+        let session = self.store.enter()?;
+        Place::find(&session, name)?.enter_run().map(RunLock)
+    }
+
+    /// Opens a workspace's directory, if it is the one that was recorded.
+    ///
+    /// # Errors
+    /// If another directory or a link is at its path.
+    pub fn open_directory(&self, name: &WorkspaceName) -> Result<OwnedFd, Error> {
+        let session = self.store.enter()?;
+        Place::find(&session, name)?.state()?.open_dir()
+    }
+
+    /// Binds a workspace to the directory that is at its path now, or to another one. An overlay
+    /// keeps its roots.
+    ///
+    /// # Errors
+    /// If there is none, or a link leads to the path that was recorded.
+    pub fn rebind(
+        &self,
+        name: &WorkspaceName,
+        dir: Option<&Path>,
+    ) -> Result<WorkspaceState, Error> {
+        let session = self.store.enter()?;
+        let mut held = Place::find(&session, name)?.hold()?;
+        let old = held.state.dir.clone();
+        let (top, dir) = match dir {
+            Some(dir) => files::open_typed(dir)?,
+            None => (files::open_top(&old)?, old.clone()),
+        };
+        let stat = files::stat_of(&top).trying("look at", &dir)?;
+        held.state.identity = Some(Identity::of(&top, &stat));
+        held.state.dir = dir;
+        overlay::rebind(&held.place, &old, &held.state)?;
+        held.save()?;
+        Ok(held.state)
     }
 
     /// The overlay of a workspace, for a run over it; both are made if they are not there.
@@ -293,7 +366,9 @@ impl WorkspaceManager {
             return Ok(None);
         }
         let dir = place.state()?.dir;
-        Overlay::open(place, dir).map(Some)
+        let overlay = Overlay::open(place.clone(), dir)?;
+        // A commit that was interrupted may have been finished just now, and nothing is left.
+        Ok(Overlay::exists(&place).then_some(overlay))
     }
 
     /// Forgets what runs changed over a workspace's directory, also if the store's files about it
@@ -349,10 +424,10 @@ impl WorkspaceManager {
     }
 
     /// Makes a workspace of an exported file, or of one of Hawk's, and fills its directory if
-    /// that is empty. The file is not trusted.
+    /// that is empty. The file is not trusted, and no link or `..` on the way to the directory is followed.
     ///
     /// # Errors
-    /// If the file is not what it should be; then nothing of it is kept.
+    /// If the file is not what it should be, or can't be restored; then nothing of it is kept.
     pub fn import(
         &self,
         file: &Path,
@@ -361,6 +436,24 @@ impl WorkspaceManager {
         keep_links: bool,
         progress: &dyn Progress,
     ) -> Result<WorkspaceState, Error> {
+        let imported = self.import_guarded(file, name, dir, keep_links, &AllowAll, progress);
+        imported.map(|(state, _)| state)
+    }
+
+    /// The same with a guard that is asked about every file; what it keeps back is part of the
+    /// snapshot, and not written to the directory.
+    ///
+    /// # Errors
+    /// As [`Self::import`].
+    pub fn import_guarded(
+        &self,
+        file: &Path,
+        name: &WorkspaceName,
+        dir: &Path,
+        keep_links: bool,
+        guard: &dyn CommitGuard,
+        progress: &dyn Progress,
+    ) -> Result<(WorkspaceState, Vec<KeptBack>), Error> {
         let session = self.store.enter()?;
         if self.store.names()?.contains(name) {
             return Err(Error::Exists(name.clone()));
@@ -372,6 +465,9 @@ impl WorkspaceManager {
         // New content was added: it is found in a new stay.
         drop(session);
         let session = self.store.enter()?;
+        let dir = &std::path::absolute(dir).trying("find the path of", dir)?;
+        self.refuse_store(dir)?;
+        let is_new = std::fs::symlink_metadata(dir).is_err();
         files::make_dir(dir)?;
         let options = CreateOptions {
             env: imported.env,
@@ -379,15 +475,25 @@ impl WorkspaceManager {
             ..CreateOptions::default()
         };
         let mut held = self.make(&session, name, dir, &options)?;
-        let record = imported.record;
-        write_json(&held.place.record_file(&record.id), &record)?;
-        held.state.baseline = Some(record.id.clone());
-        held.save()?;
-        if store::list(dir)?.is_empty() {
-            let mode = RestoreMode::Merge;
-            restore::restore(&session, &held, &record, mode, progress)?;
+        // The guard knows the directory by the path that it was told.
+        let filled = if held.state.dir == *dir {
+            fill(&session, &mut held, &imported.record, guard, progress)
+        } else {
+            Err(Error::BehindLink(dir.clone()))
+        };
+        match filled {
+            Ok(kept_back) => Ok((held.state, kept_back)),
+            // The old files are in the workspace.
+            Err(error @ Error::HalfRestored { .. }) => Err(error),
+            Err(error) => {
+                self.discard_files(&held.place)?;
+                if is_new {
+                    // It may have become somebody else's meanwhile.
+                    let _ = std::fs::remove_dir(dir);
+                }
+                Err(error)
+            }
         }
-        Ok(held.state)
     }
 
     /// Changes the state of a workspace with nobody else in between.
@@ -470,16 +576,29 @@ impl WorkspaceManager {
     }
 }
 
+/// Makes an imported snapshot the first one of a workspace, whose directory gets its files if it
+/// is empty. Answers with what was kept back.
+fn fill(
+    session: &Session,
+    held: &mut Held,
+    record: &SnapshotRecord,
+    guard: &dyn CommitGuard,
+    progress: &dyn Progress,
+) -> Result<Vec<KeptBack>, Error> {
+    write_json(&held.place.record_file(&record.id), record)?;
+    held.state.baseline = Some(record.id.clone());
+    held.save()?;
+    if !store::list(&held.state.dir)?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mode = RestoreMode::Merge;
+    let restored = restore::restore(session, held, record, mode, guard, progress)?;
+    Ok(restored.kept_back)
+}
+
 /// A workspace that nobody else changes, with nothing left half-done.
 fn hold(session: &Session, name: &WorkspaceName, progress: &dyn Progress) -> Result<Held, Error> {
     let held = Place::find(session, name)?.hold()?;
     restore::recover(session, &held, progress)?;
     Ok(held)
-}
-
-/// The path of what is open, as the system knows it.
-fn real_path(top: &std::os::fd::OwnedFd, typed: &Path) -> Result<PathBuf, Error> {
-    use std::os::fd::AsRawFd;
-    let link = format!("/proc/self/fd/{}", top.as_raw_fd());
-    fs::read_link(link).trying("find the path of", typed)
 }

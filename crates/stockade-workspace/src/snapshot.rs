@@ -27,7 +27,7 @@ pub(crate) fn take(
     progress: &dyn Progress,
 ) -> Result<SnapshotRecord, Error> {
     let dir = held.state.dir.clone();
-    let top = files::open_top(&dir)?;
+    let top = held.state.open_dir()?;
     let excludes = excludes(session, &held.state)?;
     let cache = usable_cache(&held.place);
     let parent = held.place.records()?.pop().map(|record| record.id);

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::id::SnapshotId;
+use crate::identity::{self, Identity};
 use crate::name::WorkspaceName;
 
 /// What a workspace is doing.
@@ -110,6 +112,9 @@ pub struct WorkspaceState {
     /// The directory.
     #[serde(with = "path")]
     pub dir: PathBuf,
+    /// Which directory that was when the workspace was made or bound to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
     /// Variables for what runs in it. Names that look like secrets are not kept.
     pub env: BTreeMap<String, String>,
     /// What is not part of it, as in `.gitignore`.
@@ -140,6 +145,11 @@ pub struct WorkspaceState {
 pub(crate) const SCHEMA: u32 = 1;
 
 impl WorkspaceState {
+    /// Opens the directory, if it is the one that was recorded.
+    pub(crate) fn open_dir(&self) -> Result<OwnedFd, Error> {
+        identity::open(&self.dir, self.identity.as_ref())
+    }
+
     /// Whether something may be started in it.
     ///
     /// # Errors
@@ -153,6 +163,14 @@ impl WorkspaceState {
             status: self.status,
             act: "run in",
         })
+    }
+
+    /// Whether nothing in it can write meanwhile.
+    pub(crate) fn check_quiet(&self) -> Result<(), Error> {
+        if self.status == Status::Running && self.is_alive() {
+            return Err(Error::Busy(self.name.clone()));
+        }
+        Ok(())
     }
 
     /// Takes a step, or says why it can't be taken.
@@ -231,6 +249,25 @@ pub(crate) mod path {
             Wire::Text(text) => PathBuf::from(text),
             Wire::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes)),
         })
+    }
+}
+
+/// The same for paths that are kept as bytes.
+pub(crate) mod bytes {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(path: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        super::path::serialize(Path::new(OsStr::from_bytes(path)), to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        super::path::deserialize(from)
+            .map(PathBuf::into_os_string)
+            .map(OsString::into_vec)
     }
 }
 

@@ -40,7 +40,19 @@ pub struct Store {
 /// Held as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
+    /// A copy of this process must not release what the original holds.
+    owner: u32,
+}
+
+impl Drop for Lock {
+    /// Closing is not enough: a program that another thread is just starting has the descriptor too
+    /// until it executes, and flock(2) locks belong to all of its copies.
+    fn drop(&mut self) {
+        if self.owner == std::process::id() {
+            let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        }
+    }
 }
 
 impl Store {
@@ -49,10 +61,23 @@ impl Store {
     /// # Errors
     /// If it can't be made or read, or is of a later version.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, Error> {
-        let store = Self { root: root.into() };
+        let mut store = Self { root: root.into() };
+        // By the path that the kernel knows: what is in it is opened without following links.
+        match files::open_typed(&store.root) {
+            Ok((_, real)) => store.root = real,
+            Err(Error::NotADirectory(_)) => {
+                files::make_private_dir(&store.root)?;
+                store.root = files::open_typed(&store.root)?.1;
+            }
+            Err(error) => return Err(error),
+        }
         let format = store.root.join("format");
         match fs::read_to_string(&format) {
-            Ok(text) if text == FORMAT => return Ok(store),
+            Ok(text) if text == FORMAT => {
+                check_owner(&store.packs())?;
+                check_owner(&store.workspaces())?;
+                return Ok(store);
+            }
             Ok(text) => {
                 let found = text.trim().chars().take(40).collect();
                 let path = store.root.clone();
@@ -137,6 +162,21 @@ impl Store {
     }
 }
 
+/// What the store says is believed, so nobody else may be able to write it.
+fn check_owner(path: &Path) -> Result<(), Error> {
+    let stat = match files::open_top(path) {
+        Ok(fd) => files::stat_of(&fd).trying("look at", path)?,
+        // Whoever needs it says so.
+        Err(Error::NotADirectory(_)) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let owner = rustix::process::geteuid();
+    if stat.uid != owner.as_raw() && !owner.is_root() || stat.permissions() & 0o022 != 0 {
+        return Err(Error::StoreOfOthers(path.to_owned()));
+    }
+    Ok(())
+}
+
 /// Waits for a lock.
 pub(crate) fn lock(path: &Path, how: FlockOperation) -> Result<Lock, Error> {
     let file = File::options()
@@ -149,7 +189,10 @@ pub(crate) fn lock(path: &Path, how: FlockOperation) -> Result<Lock, Error> {
         .trying("open", path)?;
     loop {
         match rustix::fs::flock(&file, how) {
-            Ok(()) => return Ok(Lock { _file: file }),
+            Ok(()) => {
+                let owner = std::process::id();
+                return Ok(Lock { file, owner });
+            }
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error).trying("lock", path),
         }
@@ -168,4 +211,22 @@ pub(crate) fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     paths.sort();
     Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_ends_with_its_holder_though_a_starting_program_has_the_descriptor() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let how = FlockOperation::NonBlockingLockExclusive;
+        let held = lock(&path, how).unwrap();
+        let starting = held.file.try_clone().unwrap();
+        assert!(lock(&path, how).is_err(), "it is not held at all");
+        drop(held);
+        assert!(lock(&path, how).is_ok());
+        drop(starting);
+    }
 }

@@ -187,6 +187,22 @@ impl Place {
         })
     }
 
+    /// Held by a run in the foreground, together with others.
+    pub(crate) fn enter_run(&self) -> Result<Lock, Error> {
+        store::lock(&self.file("runs.lock"), FlockOperation::LockShared)
+    }
+
+    /// Keeps runs in the foreground from starting; refused while one is on.
+    pub(crate) fn keep_quiet(&self) -> Result<Lock, Error> {
+        let how = FlockOperation::NonBlockingLockExclusive;
+        store::lock(&self.file("runs.lock"), how).map_err(|error| match error {
+            Error::Io { source, .. } if source.kind() == io::ErrorKind::WouldBlock => {
+                Error::Busy(self.name.clone())
+            }
+            other => other,
+        })
+    }
+
     /// All snapshots, the oldest first.
     pub(crate) fn records(&self) -> Result<Vec<SnapshotRecord>, Error> {
         let mut records = Vec::new();

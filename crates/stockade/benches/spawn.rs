@@ -14,8 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use stockade::{Sandbox, helper};
-use stockade_policy::SandboxPolicy;
+use stockade::Sandbox;
 
 const RUNS: usize = 300;
 const THREADS: usize = 4;
@@ -25,9 +24,7 @@ const RESIDENT: usize = 1 << 30;
 const PROMISE: Duration = Duration::from_micros(1500);
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    if helper::is_requested() {
-        return Ok(ExitCode::from(u8::try_from(helper::main())?));
-    }
+    stockade::init();
     let stated = env::var_os("STOCKADE_HELPER").or_else(|| env::var_os("STOCKADE_BIN"));
     let path = stated.map_or_else(env::current_exe, |path| Ok(PathBuf::from(path)))?;
     println!("helper {}, p50 of {RUNS} runs", path.display());
@@ -35,8 +32,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         "{:<22} {:>9} {:>9} {:>9}",
         "host", "bare", "sandbox", "added"
     );
-    let policy = SandboxPolicy::workspace_write(vec![]);
-    let sandbox = Sandbox::from_policy(&policy, &env::current_dir()?, path)?;
+    let sandbox = Sandbox::builder().helper(path).build()?;
 
     let small = measure(&sandbox)?;
     print("small, 1 thread", small);

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::{env, fs};
 
-use stockade::LandlockSandbox;
+use stockade::compat::vtcode::LandlockSandbox;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = env::args_os().skip(1).map(PathBuf::from);

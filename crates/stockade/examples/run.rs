@@ -6,20 +6,14 @@ use std::env;
 use std::error::Error;
 use std::process::ExitCode;
 
-use stockade::{Sandbox, helper};
-use stockade_policy::SandboxPolicy;
+use stockade::Sandbox;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    // The library starts a small program that builds the sandbox. Installed programs name
-    // `stockade-init` or `stockade`; this one is its own.
-    if helper::is_requested() {
-        return Ok(ExitCode::from(u8::try_from(helper::main())?));
-    }
+    stockade::init();
     let mut words = env::args_os().skip(1);
     let program = words.next().ok_or("usage: run PROGRAM [ARGUMENT…]")?;
 
-    let policy = SandboxPolicy::workspace_write(vec![]);
-    let sandbox = Sandbox::from_policy(&policy, &env::current_dir()?, "/proc/self/exe")?;
+    let sandbox = Sandbox::builder().build()?;
     let finished = sandbox.command(program).args(words).status()?;
     Ok(ExitCode::from(u8::try_from(finished.status_code())?))
 }

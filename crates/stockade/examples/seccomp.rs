@@ -8,7 +8,7 @@ use std::env;
 use std::error::Error;
 use std::process::Command;
 
-use stockade::{apply_seccomp, default_seccomp_profile};
+use stockade::compat::vtcode::{apply_seccomp, default_seccomp_profile};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = env::args_os().skip(1);

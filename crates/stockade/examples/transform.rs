@@ -8,8 +8,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::Command;
 
-use stockade::SandboxManager;
-use stockade_policy::{CommandSpec, SandboxPolicy};
+use stockade::compat::vtcode::{CommandSpec, SandboxManager, SandboxPolicy};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = env::args_os().skip(1);

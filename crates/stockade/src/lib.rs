@@ -1,82 +1,73 @@
-//! Run commands nobody vouches for: policy and command in, plan and enforcement out.
+//! Runs untrusted commands in a sandbox that the kernel enforces.
 //!
-//! The path of one run is the order of the modules: a [`Profile`](stockade_policy::profile::Profile)
-//! says what may be touched; `host` looks at what it names on this machine; `lower` turns both into
-//! an [`ExecPlan`], which is plain data and can be printed; [`Sandbox`] executes it; a [`Report`]
-//! says what was enforced by what.
-//!
-//! Nothing runs unconfined by default: what can't be enforced is an error, unless the profile asks
-//! for best effort, and then the report says so.
+//! ```no_run
+//! fn main() -> Result<(), stockade::Error> {
+//!     stockade::init(); // first: this program is also the helper that builds sandboxes
+//!     let sandbox = stockade::Sandbox::builder()
+//!         .workspace("/home/me/project")
+//!         .allow("crates.io")
+//!         .limit("mem=2G")
+//!         .build()?;
+//!     let output = sandbox.command("cargo").arg("test").output()?;
+//!     for denial in output.denials() {
+//!         eprintln!("refused: {denial}; allow with {}", denial.grant);
+//!     }
+//!     Ok(())
+//! }
+//! ```
 //!
 //! # Limits
-//! - Only Linux enforces anything so far. Elsewhere every policy but `danger-full-access` refuses.
-//! - Reads are denied by mounts, patterns by the mediator; see the report for what holds where.
+//! - Only Linux enforces anything. Elsewhere [`compat::vtcode`] refuses every policy but full access.
+//! - What can't be enforced is an error, unless [`SandboxBuilder::best_effort`] was called; then the
+//!   [`Report`] names each gap.
+//! - The calling process is never forked: a helper builds the sandbox, see [`init`].
 
-pub mod probe;
-
 #[cfg(target_os = "linux")]
-pub mod backend;
+mod builder;
 #[cfg(target_os = "linux")]
-mod choice;
+mod child;
 #[cfg(target_os = "linux")]
-mod confine;
-mod debug;
-mod files;
+mod command;
+pub mod compat;
 #[cfg(target_os = "linux")]
-mod from_policy;
+mod error;
+#[cfg(all(target_os = "linux", feature = "overlay"))]
+mod guard;
 #[cfg(target_os = "linux")]
-pub mod front;
-#[cfg(target_os = "linux")]
-mod host;
-#[cfg(target_os = "linux")]
-mod lower;
-mod manager;
-#[cfg(target_os = "linux")]
-pub mod network;
-#[cfg(target_os = "linux")]
-mod plan;
-#[cfg(target_os = "linux")]
-mod report;
+mod helper;
+#[cfg(all(target_os = "linux", feature = "overlay"))]
+pub mod overlay;
 #[cfg(target_os = "linux")]
 mod sandbox;
-pub mod seatbelt;
 #[cfg(target_os = "linux")]
-mod select;
-#[cfg(target_os = "linux")]
-mod supervise;
-#[cfg(target_os = "linux")]
-mod tier;
+mod session;
+#[cfg(all(target_os = "linux", feature = "tokio"))]
+mod tokio_child;
 
 #[cfg(target_os = "linux")]
-pub use choice::Choice;
+pub use builder::SandboxBuilder;
 #[cfg(target_os = "linux")]
-pub use confine::{
-    ApplyError, FilterSpec, LandlockApplied, LandlockError, LandlockGap, LandlockSandbox,
-    apply_seccomp, default_seccomp_profile, setup_parent_death_signal,
-    setup_parent_death_signal_with_check,
+pub use child::Child;
+#[cfg(target_os = "linux")]
+pub use command::{Command, Output, Stdio};
+#[cfg(target_os = "linux")]
+pub use error::Error;
+#[cfg(target_os = "linux")]
+pub use helper::init;
+#[cfg(target_os = "linux")]
+pub use sandbox::Sandbox;
+#[cfg(target_os = "linux")]
+pub use session::{Session, SessionCommand};
+pub use stockade_engine as engine;
+#[cfg(target_os = "linux")]
+pub use stockade_engine::{
+    ClauseReport, Denial, Ending, Enforcement, Finished, Grant, PlanError, Report, RunError,
+    SandboxSelection, SelectError, Subject, UsageReport,
 };
-pub use debug::{
-    DebugError, DebugSubcommand, SandboxDebugResult, debug_sandbox, sandbox_capabilities_summary,
-};
-#[cfg(target_os = "linux")]
-pub use debug::{SelfTest, Verdict, test_network_blocked, test_path_writable};
-pub use files::Files;
-#[cfg(target_os = "linux")]
-pub use from_policy::FromPolicyError;
-pub use manager::{HandOverError, PolicyVariable, STOCKADE_POLICY, SandboxManager};
-#[cfg(target_os = "linux")]
-pub use plan::{Carrier, Content, ExecPlan, Input, PlanError, Program, Spec};
-#[cfg(target_os = "linux")]
-pub use report::{ClauseReport, DenialRecord, Ending, Enforcement, Report, UsageReport};
-#[cfg(target_os = "linux")]
-pub use sandbox::{Child, Command, Finished, Output, RunError, Sandbox, Stdio};
-#[cfg(target_os = "linux")]
-pub use select::{SandboxSelection, SelectError, select_sandbox};
-#[cfg(target_os = "linux")]
-pub use stockade_linux::helper;
-pub use stockade_policy as policy;
-#[cfg(target_os = "linux")]
-pub use supervise::{Foreground, Stream, Tap, run_in_foreground};
+pub use stockade_policy::profile::{Backend, Clause, HomeMode, Level, NetworkMode, Profile};
+pub use stockade_policy::{self as policy, SandboxPolicy};
+#[cfg(all(target_os = "linux", feature = "tokio"))]
+pub use tokio_child::AsyncChild;
 
 /// The library example of the README must compile.
 #[cfg(all(doctest, target_os = "linux"))]

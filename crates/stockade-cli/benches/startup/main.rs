@@ -81,12 +81,11 @@ fn main() -> ExitCode {
 
 fn rows(stockade: &str, trees: &Trees) -> Vec<Row> {
     let (empty, large) = (trees.empty(), trees.large());
-    let denied = trees.denied();
+    let denied = trees.denied().display().to_string();
     let run = |flags: &[&str]| -> Vec<String> {
         let argv = [&[stockade, "run"], flags, &["--", "/bin/true"]].concat();
         argv.into_iter().map(str::to_owned).collect()
     };
-    let denied: Vec<&str> = denied.iter().map(String::as_str).collect();
     let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
     vec![
         Row::new(BARE, owned(&[BARE]), &empty),
@@ -96,7 +95,7 @@ fn rows(stockade: &str, trees: &Trees) -> Vec<Row> {
         Row::new(BWRAP, owned(BWRAP_ARGV), &empty),
         Row::new(UNSHARE, owned(UNSHARE_ARGV), &empty),
         Row::new(LARGE, run(&[]), &large),
-        Row::new(DENIED, run(&denied), &large),
+        Row::new(DENIED, run(&["--policy", &denied]), &large),
         Row::new(GLOB, run(&["--deny-read", tree::GLOB]), &large),
     ]
 }

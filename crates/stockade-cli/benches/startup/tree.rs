@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 
@@ -40,6 +40,7 @@ impl Trees {
                 File::create(below.join(format!("f{number}.{kind}")))?;
             }
         }
+        trees.write_denied()?;
         Ok(trees)
     }
 
@@ -51,16 +52,20 @@ impl Trees {
         self.dir.path().join("large")
     }
 
-    /// Files that exist, one flag for each.
-    pub(crate) fn denied(&self) -> Vec<String> {
-        let below: &Path = &self.large().join("d299");
-        (0..DENIED)
-            .map(|number| {
-                format!(
-                    "--deny-read={}",
-                    below.join(format!("f{number}.txt")).display()
-                )
-            })
-            .collect()
+    /// A profile that denies [`DENIED`] files, which exist.
+    pub(crate) fn denied(&self) -> PathBuf {
+        self.dir.path().join("denied.toml")
+    }
+
+    fn write_denied(&self) -> io::Result<()> {
+        let below = self.large().join(format!("d{}", FILES / PER_DIRECTORY - 1));
+        let paths: Vec<String> = (0..DENIED)
+            .map(|number| format!("\"{}/f{number}.txt\"", below.display()))
+            .collect();
+        let profile = format!(
+            "version = 1\n[filesystem]\ndeny_read = [{}]\n",
+            paths.join(",")
+        );
+        fs::write(self.denied(), profile)
     }
 }

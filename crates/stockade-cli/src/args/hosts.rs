@@ -3,9 +3,11 @@
 use clap::Args;
 use stockade_policy::host::{HostPattern, Methods};
 use stockade_policy::profile::{Mask, Pin};
-use stockade_proxy::{Upstream, UpstreamError};
+use stockade_proxy::Upstream;
 
 use super::policy::words;
+use crate::exit::Exit;
+use crate::failure::Failure;
 
 /// Which hosts.
 #[derive(Clone, Debug, Default, Args)]
@@ -50,6 +52,10 @@ pub(crate) struct HostArgs {
     )]
     pub(crate) net_methods: Option<Methods>,
 
+    /// Let connections pass that hide their host: TLS without SNI or with ECH, HTTP/2 without TLS
+    #[arg(long, help_heading = "Network")]
+    pub(crate) danger_hidden_names: bool,
+
     /// Keep a variable's value outside: a placeholder stands for it, and requests to these hosts
     /// have the value put into their headers
     #[arg(long, value_name = "NAME=HOST[,HOST]", help_heading = "Network")]
@@ -70,10 +76,11 @@ pub(crate) struct UpstreamArgs {
     #[arg(
         long,
         value_name = "URL",
-        value_parser = Upstream::parse,
+        // Not read here: the message would print it, with the password in it.
+        value_parser = clap::builder::NonEmptyStringValueParser::new(),
         help_heading = "Network"
     )]
-    pub(crate) upstream: Option<Upstream>,
+    pub(crate) upstream: Option<String>,
 
     /// Go through no other proxy, whatever the environment says
     #[arg(long, conflicts_with = "upstream", help_heading = "Network")]
@@ -82,11 +89,20 @@ pub(crate) struct UpstreamArgs {
 
 impl UpstreamArgs {
     /// The other proxy, if there is one.
-    pub(crate) fn choose(&self) -> Result<Option<Upstream>, UpstreamError> {
+    pub(crate) fn choose(&self) -> Result<Option<Upstream>, Failure> {
         match &self.upstream {
-            Some(upstream) => Ok(Some(upstream.clone())),
+            Some(upstream) => Upstream::parse(upstream).map(Some).map_err(|error| {
+                let error = anyhow::Error::new(error).context("can't use `--upstream`");
+                let hint = "the form is `--upstream http://[USER:PASSWORD@]HOST:PORT`; in USER and \
+                            PASSWORD `@` is `%40` and `/` is `%2F`";
+                Failure::new(Exit::Usage, error).hint(hint)
+            }),
             None if self.no_upstream => Ok(None),
-            None => Upstream::from_environment(),
+            None => Upstream::from_environment().map_err(|error| {
+                let error =
+                    anyhow::Error::new(error).context("can't use the proxy in the environment");
+                Failure::new(Exit::NotSetUp, error).hint("`--no-upstream` goes without it")
+            }),
         }
     }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use stockade_policy::profile::{
-    Backend, Base, BasePolicy, Clause, Flags, Level, LimitSetting, NetworkMode, SeccompMode,
-    UnknownWord, parse_duration,
+    Backend, Base, BasePolicy, Clause, Flags, HomeMode, Level, LimitSetting, NetworkMode,
+    ProfileName, SeccompMode, UnknownWord, parse_duration,
 };
 
 use super::HostArgs;
@@ -41,6 +41,15 @@ pub(crate) struct PolicyArgs {
     /// Profile in TOML, or a policy in JSON
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     pub(crate) policy: Option<PathBuf>,
+
+    /// Profile by its name; `stockade policy list` shows them
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["policy", "base_policy"],
+        help_heading = "Policy"
+    )]
+    pub(crate) profile: Option<ProfileName>,
 
     /// Policy in JSON in this variable, and variables for the command in those whose names begin
     /// with it: how a program hands over a policy that an argument would show to everyone
@@ -74,6 +83,10 @@ pub(crate) struct PolicyArgs {
     /// What is readable to begin with: everything but the sensitive paths, or system directories
     #[arg(long, value_name = "BASE", value_parser = words::<Base>(Base::WORDS), help_heading = "Files")]
     pub(crate) base: Option<Base>,
+
+    /// Writes to the home directory: drop them at the end, or refuse them [copy]
+    #[arg(long, value_name = "MODE", value_parser = words::<HomeMode>(HomeMode::WORDS), help_heading = "Files")]
+    pub(crate) home: Option<HomeMode>,
 
     /// Let git write configuration keys that can run code
     #[arg(long, help_heading = "Files")]
@@ -125,7 +138,7 @@ pub(crate) struct PolicyArgs {
     )]
     pub(crate) pass_fd: Vec<i32>,
 
-    /// mem=512M, pids=64, cpu=60s, fsize=1G, tmp=64M or output=1M
+    /// mem=512M, pids=64, cpu=60s, fsize=1G, tmp=64M, disk=10G or output=1M
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Limits")]
     pub(crate) limit: Vec<LimitSetting>,
 
@@ -180,7 +193,7 @@ pub(crate) struct PolicyArgs {
 
 impl PolicyArgs {
     /// The same in the words of the policy crate. What is left out is not about the policy:
-    /// `--policy`, `--policy-env`, `--cwd`, `--pass-fd`.
+    /// `--policy`, `--profile`, `--policy-env`, `--cwd`, `--pass-fd`.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
             base_policy: self.base_policy(),
@@ -195,6 +208,7 @@ impl PolicyArgs {
             block: self.hosts.block.clone(),
             resolve: self.hosts.resolve.clone(),
             net_methods: self.hosts.net_methods,
+            danger_hidden_names: self.hosts.danger_hidden_names,
             mask: self.hosts.mask.clone(),
             unix: self.unix.clone(),
             host_port: self.host_port.clone(),
@@ -209,6 +223,7 @@ impl PolicyArgs {
             require: self.require.clone(),
             best_effort: self.best_effort,
             seccomp: self.seccomp,
+            home: self.home,
             git_config: self.git_config,
             danger_nested_namespaces: self.danger_nested_namespaces,
         }

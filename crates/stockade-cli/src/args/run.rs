@@ -3,20 +3,34 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::{OutputArgs, PolicyArgs, UpstreamArgs};
 
-/// Run a command confined by a policy
+/// When `run --commit` applies what the run changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CommitWhen {
+    /// If the command exits with 0
+    OnSuccess,
+    /// However the command ends
+    Always,
+}
+
+/// Run a command confined by a policy, or your shell
+///
+/// The first word that is no flag begins the command, and everything after it belongs to the
+/// command. Write `--` before a command that begins with a dash.
 #[derive(Clone, Debug, Default, Args)]
 #[command(after_help = "\
 Examples:
-  stockade run -- cargo test
+  stockade run cargo test
+  stockade shell --allow github.com
   stockade run --allow github.com -- git clone https://github.com/you/repo
   stockade run --allow api.example.org --net-methods read-only -- ./report.py
   stockade run --allow api.example.org --mask API_TOKEN=api.example.org -- ./agent
   stockade run --read-only --deny-read ~/notes -- ./unknown-binary
   stockade run --limit mem=512M --timeout 30s -- python3 script.py
+  stockade run --overlay --commit -- ./migrate.sh
   stockade run --dry-run -- make")]
 #[expect(
     clippy::struct_excessive_bools,
@@ -47,6 +61,18 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) overlay: Option<Option<OsString>>,
 
+    /// Apply what the run changed when it has ended: on success, or always [default: on-success]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "on-success",
+        requires = "overlay",
+        help_heading = "Outcome"
+    )]
+    pub(crate) commit: Option<CommitWhen>,
+
     /// Watch reads too, and say afterwards what the policy refused
     #[arg(long, help_heading = "Outcome")]
     pub(crate) explain: bool,
@@ -64,6 +90,10 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Outcome")]
     pub(crate) inspect: bool,
 
+    /// Mask secrets in what the command prints, and count them in the report
+    #[arg(long, help_heading = "Outcome")]
+    pub(crate) redact: bool,
+
     /// Print the plan and start nothing
     #[arg(long, help_heading = "Outcome")]
     pub(crate) dry_run: bool,
@@ -79,7 +109,7 @@ pub(crate) struct RunArgs {
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
 
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// The command and its arguments; your shell if there is none
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }

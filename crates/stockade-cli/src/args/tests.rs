@@ -16,6 +16,7 @@ const RUN_FLAGS: &[&str] = &[
     "--workspace-write",
     "--danger-full-access",
     "--policy",
+    "--profile",
     "--cwd",
     "-C",
     "--write",
@@ -32,8 +33,10 @@ const RUN_FLAGS: &[&str] = &[
     "--upstream",
     "--no-upstream",
     "--block",
+    "--commit",
     "--resolve",
     "--net-methods",
+    "--danger-hidden-names",
     "--mask",
     "--unix",
     "--host-port",
@@ -53,6 +56,7 @@ const RUN_FLAGS: &[&str] = &[
     "--overlay",
     "--explain",
     "--inspect",
+    "--redact",
     "--report",
     "--json",
     "--quiet",
@@ -63,6 +67,7 @@ const RUN_FLAGS: &[&str] = &[
     "--verify",
     "--dry-run",
     "--git-config",
+    "--home",
     "--danger-nested-namespaces",
 ];
 
@@ -252,7 +257,13 @@ fn every_command_shows_examples_that_can_be_typed() {
         assert!(!lines.is_empty(), "`{name}` has no examples");
         for line in lines {
             let words = typed(line);
-            assert!(words.starts_with(path), "{line:?} is no `{name}`");
+            let last = path.len() - 1;
+            let mut names =
+                std::iter::once(command.get_name()).chain(command.get_visible_aliases());
+            assert!(
+                words.starts_with(&path[..last]) && names.any(|name| words[last] == name),
+                "{line:?} is no `{name}`"
+            );
             if let Err(error) = Cli::try_parse_from(&words) {
                 panic!("{line:?} in the help of `{name}`: {error}");
             }
@@ -383,6 +394,35 @@ fn an_overlay_may_have_a_name() {
     assert_eq!(run(&[]).overlay, None);
     assert_eq!(run(&["--overlay"]).overlay, Some(None));
     assert_eq!(run(&["--overlay=x"]).overlay, Some(Some("x".into())));
+}
+
+#[test]
+fn the_command_begins_with_the_first_word_that_is_no_flag() {
+    let line = ["stockade", "run", "-w", "x", "ls", "-w", "--", "--json"];
+    let args = run_of(&line);
+    assert_eq!(args.command, ["ls", "-w", "--", "--json"]);
+    assert_eq!(args.policy.write, ["x"]);
+    assert!(!args.output.json);
+    // A mistyped flag must not become the command.
+    assert!(Cli::try_parse_from(["stockade", "run", "--alow", "x"]).is_err());
+    assert_eq!(
+        run_of(&["stockade", "run", "--", "--alow"]).command,
+        ["--alow"]
+    );
+}
+
+#[test]
+fn a_shell_is_a_run_without_a_command() {
+    let args = run_of(&["stockade", "shell", "--read-only"]);
+    assert!(args.command.is_empty());
+    assert!(args.policy.read_only);
+}
+
+fn run_of(line: &[&str]) -> RunArgs {
+    match Cli::try_parse_from(line).unwrap().command {
+        Command::Run(args) => *args,
+        other => panic!("{other:?} is not run"),
+    }
 }
 
 #[test]

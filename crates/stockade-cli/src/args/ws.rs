@@ -105,7 +105,8 @@ Examples:
 Examples:
   stockade ws commit
   stockade ws commit site src/main.rs docs
-  stockade ws commit --theirs site")]
+  stockade ws commit --theirs site
+  stockade ws commit --allow-protected site .vscode")]
     Commit(CommitArgs),
     /// Forget what the overlay changed
     #[command(after_help = "\
@@ -156,6 +157,12 @@ Examples:
   stockade ws import site.tar.zst copy
   stockade ws import site.tar.zst copy --dir ~/copy")]
     Import(ImportArgs),
+    /// Bind a workspace to the directory that is at its path now, or to another one
+    #[command(after_help = "\
+Examples:
+  stockade ws rebind site
+  stockade ws rebind site --dir ~/moved/site")]
+    Rebind(RebindArgs),
     /// Remove a workspace and its history; the directory stays
     #[command(after_help = "\
 Examples:
@@ -227,6 +234,12 @@ pub(crate) struct RestoreArgs {
     /// Keep files that the snapshot does not have
     #[arg(long)]
     pub(crate) merge: bool,
+    /// Restore protected names too, such as git hooks and editor settings
+    #[arg(long)]
+    pub(crate) allow_protected: bool,
+    /// Pause what runs in the workspace meanwhile
+    #[arg(long)]
+    pub(crate) pause: bool,
 }
 
 #[derive(Debug, Args)]
@@ -244,6 +257,10 @@ pub(crate) struct DiffArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag that is there or not"
+)]
 pub(crate) struct CommitArgs {
     /// Which workspace; without it the overlay of the current directory
     pub(crate) name: Option<String>,
@@ -255,6 +272,12 @@ pub(crate) struct CommitArgs {
     /// Keep files that changed on the host meanwhile
     #[arg(long)]
     pub(crate) theirs: bool,
+    /// Apply protected names too, such as git hooks and editor settings
+    #[arg(long)]
+    pub(crate) allow_protected: bool,
+    /// Pause what runs in the workspace meanwhile
+    #[arg(long)]
+    pub(crate) pause: bool,
     /// Commit although the machine was started anew since the overlay was written
     #[arg(long)]
     pub(crate) after_restart: bool,
@@ -289,6 +312,18 @@ pub(crate) struct ImportArgs {
     /// Keep links that lead out of the directory
     #[arg(long)]
     pub(crate) danger_links: bool,
+    /// Write protected names too, such as git hooks and editor settings
+    #[arg(long)]
+    pub(crate) allow_protected: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RebindArgs {
+    /// Which workspace
+    pub(crate) name: String,
+    /// The directory; without it the one at the path that the workspace has
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anstyle::Style;
 use serde::Serialize;
-use stockade::probe::{self, Report, Support, Tier};
+use stockade_engine::probe::{self, Report, Support, Tier};
 
 use crate::args::DoctorArgs;
 use crate::exit::Exit;

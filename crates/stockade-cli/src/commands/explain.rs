@@ -9,7 +9,7 @@ use stockade_policy::host::Host;
 use stockade_policy::profile::{
     NetworkExplanation, PathExplanation, PathVerdict, Profile, explain_network, explain_path,
 };
-use stockade_rules::{AbsPath, Origin};
+use stockade_rules::{AbsPath, Access, Kind, Origin, Rank};
 
 use crate::args::ExplainArgs;
 use crate::exit::Exit;
@@ -42,7 +42,7 @@ enum Answer {
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     let place = Place::enter(args.policy.cwd.as_deref())?;
-    let profile = place.profile(&args.policy)?;
+    let profile = in_effect(place.profile(&args.policy)?);
     let format = Format::of(args.output.json);
     for warning in &profile.warnings {
         output::warn(warning, format);
@@ -63,16 +63,68 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// The profile with the rules that `run` would plan with here; without a sandbox as it is.
+#[cfg(target_os = "linux")]
+fn in_effect(mut profile: Profile) -> Profile {
+    use stockade_policy::profile::BasePolicy::{ReadOnly, WorkspaceWrite};
+    if matches!(profile.base_policy.value, ReadOnly | WorkspaceWrite) {
+        let (rules, warnings) = stockade_engine::effective_rules(&profile);
+        profile.rules = rules;
+        profile.warnings.extend(warnings);
+    }
+    profile
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_effect(profile: Profile) -> Profile {
+    profile
+}
+
 /// Rules are about where an operation lands, so links are followed first.
 fn explain_landing(profile: &Profile, place: &Place, path: &Path) -> Result<Answer, Failure> {
     let around = &place.around;
     let asked = AbsPath::resolve(path.as_os_str(), &around.cwd, around.home.as_ref())
         .map_err(|error| Failure::new(Exit::Usage, error))?;
     let lands = landing(&asked);
+    let mut explanation = explain_path(profile, &lands);
+    if explanation.note.is_none() && is_judged_at_commit(profile, &lands) {
+        explanation.note = Some("`run --overlay` can write it; `ws commit` keeps it back");
+    }
     Ok(Answer::Path {
-        explanation: explain_path(profile, &lands),
+        explanation: with_working_grant(profile, &lands, explanation),
         asked: (asked != lands).then_some(asked),
     })
+}
+
+/// Only what exists can be granted: to make a path, its directory.
+#[cfg(target_os = "linux")]
+fn with_working_grant(
+    profile: &Profile,
+    path: &AbsPath,
+    mut explanation: PathExplanation,
+) -> PathExplanation {
+    if let Some(grant) = &mut explanation.write.grant
+        && grant.starts_with("--write")
+        && !path.as_path().exists()
+    {
+        *grant = stockade_engine::Grant::of_name(path, &profile.writable_roots).to_string();
+    }
+    explanation
+}
+
+#[cfg(not(target_os = "linux"))]
+fn with_working_grant(_: &Profile, _: &AbsPath, explanation: PathExplanation) -> PathExplanation {
+    explanation
+}
+
+/// Whether a path is denied only because it makes code run on the host later.
+fn is_judged_at_commit(profile: &Profile, path: &AbsPath) -> bool {
+    let decision = profile.rules.decide(Kind::Write, path.as_path());
+    let mut roots = profile.writable_roots.iter();
+    let is_default = decision
+        .rule
+        .is_some_and(|rule| rule.rank == Rank::Default && rule.access == Access::DenyWrite);
+    !decision.allowed && is_default && roots.any(|root| path.is_within(root))
 }
 
 /// The path with the links of its longest existing part resolved.

@@ -1,8 +1,10 @@
-//! `stockade inspect`: prompt injection, data leaving and secrets in files or standard input.
+//! `stockade inspect`: prompt injection, data leaving and secrets in files, standard input or a
+//! repository's history.
 //!
 //! Reads in chunks and prints findings as they come, so that a text of any size needs a bounded
 //! amount of memory. Advice for a person or an approval step; nothing here confines anything.
 
+mod git;
 mod lines;
 mod report;
 
@@ -17,7 +19,7 @@ use crate::args::OutputArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use lines::Lines;
-use report::Report;
+use report::{Origin, Report};
 
 /// Find prompt injection, data leaving and secrets in text, tool output or commands
 ///
@@ -30,6 +32,7 @@ Examples:
   stockade inspect --kind injection page.html mail.txt
   stockade inspect --kind egress --allow-domain github.com script.sh
   stockade inspect --format sarif src/*.py > findings.sarif
+  stockade inspect --kind secrets --git ~/project
 
 Exit codes: 0 nothing of level medium or above was found; 1 something was; 2 a file could not be \
 read, or usage.")]
@@ -37,6 +40,15 @@ pub(crate) struct InspectArgs {
     /// Files to inspect; `-` or none is standard input
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// Inspect every blob in the history of the repository at DIR, each once [default: .]
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        default_missing_value = ".",
+        conflicts_with = "files"
+    )]
+    pub(crate) git: Option<PathBuf>,
     /// What to look for; repeatable
     #[arg(
         long,
@@ -91,6 +103,9 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Exit, Failure> {
     let kinds = kinds(&args.kind);
     let mut report = Report::begin(format, io::BufWriter::new(io::stdout().lock()))?;
     let mut total = Tally::default();
+    if let Some(directory) = &args.git {
+        return inspect_history(directory, args, kinds, report);
+    }
     let mut unread = Vec::new();
     let standard_input = [PathBuf::from("-")];
     let files = if args.files.is_empty() {
@@ -106,7 +121,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Exit, Failure> {
             Err(Trouble::Read(error)) => unread.push((path, error)),
         }
     }
-    report.end(&total)?;
+    report.end(&total, unread.is_empty())?;
     if let Some((path, error)) = unread.into_iter().next() {
         let context = format!("can't read `{}`", path.display());
         return Err(Failure::new(
@@ -114,11 +129,69 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Exit, Failure> {
             anyhow::Error::new(error).context(context),
         ));
     }
-    Ok(if total.is_safe() {
+    Ok(exit(&total))
+}
+
+fn exit(total: &Tally) -> Exit {
+    if total.is_safe() {
         Exit::Success
     } else {
         Exit::Negative
-    })
+    }
+}
+
+/// Inspects every blob that a repository's history reaches.
+fn inspect_history(
+    directory: &Path,
+    args: &InspectArgs,
+    kinds: Kinds,
+    mut report: Report<impl io::Write>,
+) -> Result<Exit, Failure> {
+    let unreadable = |error: anyhow::Error| Failure::new(Exit::Usage, error);
+    let mut history = git::History::open(directory).map_err(unreadable)?;
+    let mut contents = git::Contents::open(directory).map_err(unreadable)?;
+    let mut progress = git::Progress::new(args.format != InspectFormat::Text);
+    let mut total = Tally::default();
+    let mut missing = 0_u64;
+    let (mut blobs, mut bytes) = (0, 0);
+    while let Some(blob) = history.next().map_err(unreadable)? {
+        let origin = Origin {
+            path: &blob.path,
+            commit: Some(&blob.commit),
+        };
+        let mut stream = StreamInspector::new(kinds, &args.allow_domain);
+        let mut lines = Lines::default();
+        let size = contents.read(&blob.id, |chunk| {
+            lines.feed(chunk);
+            let findings = stream.feed(chunk);
+            if !findings.is_empty() {
+                progress.clear();
+            }
+            report
+                .findings(origin, &findings, &lines)
+                .map_err(Failure::from)
+        })?;
+        let (findings, tally) = stream.finish();
+        if !findings.is_empty() {
+            progress.clear();
+        }
+        report.findings(origin, &findings, &lines)?;
+        total.merge(&tally);
+        missing += u64::from(size.is_none());
+        blobs += 1;
+        bytes += size.unwrap_or_default();
+        progress.show(blobs, bytes, total.count());
+    }
+    progress.clear();
+    contents.finish().map_err(unreadable)?;
+    report.history(blobs, bytes);
+    report.end(&total, missing == 0)?;
+    if missing > 0 {
+        let error =
+            anyhow::anyhow!("{missing} blobs are missing from the repository (a partial clone?)");
+        return Err(Failure::new(Exit::Usage, error));
+    }
+    Ok(exit(&total))
 }
 
 fn kinds(chosen: &[Kind]) -> Kinds {
@@ -146,6 +219,7 @@ fn inspect(
     } else {
         Box::new(File::open(path).map_err(Trouble::Read)?)
     };
+    let origin = Origin { path, commit: None };
     let mut lines = Lines::default();
     let mut chunk = vec![0; CHUNK];
     let mut size = 0;
@@ -161,12 +235,12 @@ fn inspect(
         lines.feed(read);
         let findings = stream.feed(read);
         report
-            .findings(path, &findings, &lines)
+            .findings(origin, &findings, &lines)
             .map_err(Trouble::Print)?;
     }
     let (findings, tally) = stream.finish();
     report
-        .findings(path, &findings, &lines)
+        .findings(origin, &findings, &lines)
         .map_err(Trouble::Print)?;
     report.file(path, size, &tally);
     Ok(tally)

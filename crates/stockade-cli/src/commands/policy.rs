@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use serde::Serialize;
-use stockade::Files;
-use stockade_policy::profile::{self, Profile, check_file};
+use stockade_engine::Files;
+use stockade_policy::profile::{
+    self, BuiltIn, PROJECT_FILE, Profile, ProfileName, Sources, check_file, profile_directory,
+};
 
-use crate::args::{PolicyCheckArgs, PolicyCommand, PolicySchemaArgs, PolicyShowArgs};
+use crate::args::{
+    PolicyCheckArgs, PolicyCommand, PolicyListArgs, PolicySchemaArgs, PolicyShowArgs,
+};
 use crate::exit::Exit;
 use crate::failure::{Failure, FailureRecord};
 use crate::output::{self, Format};
@@ -15,6 +19,7 @@ use crate::resolve::{Place, refused};
 pub(crate) fn run(command: PolicyCommand) -> Result<Exit, Failure> {
     match command {
         PolicyCommand::Check(args) => check(&args),
+        PolicyCommand::List(args) => list(&args),
         PolicyCommand::Schema(args) => schema(args),
         PolicyCommand::Show(args) => show(&args),
     }
@@ -34,6 +39,51 @@ fn show(args: &PolicyShowArgs) -> Result<Exit, Failure> {
     match format {
         Format::Json => output::json(Document { profile: &profile })?,
         Format::Text => output::text(|out| write!(out, "{}", profile.show()))?,
+    }
+    Ok(Exit::Success)
+}
+
+fn list(args: &PolicyListArgs) -> Result<Exit, Failure> {
+    #[derive(Serialize)]
+    struct Listed {
+        name: String,
+        /// None of those that ship with Stockade.
+        file: Option<String>,
+    }
+    #[derive(Serialize)]
+    struct Document {
+        profiles: Vec<Listed>,
+    }
+    let built_in = BuiltIn::WORDS.iter().map(|name| Listed {
+        name: (*name).to_owned(),
+        file: None,
+    });
+    let user_file = Files::sources(Place::enter(None)?.around).user;
+    let directory = user_file.as_ref().and_then(profile_directory);
+    let entries = directory.and_then(|directory| std::fs::read_dir(directory.as_path()).ok());
+    let mut own: Vec<Listed> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = ProfileName::of_file(entry.file_name().to_str()?)?;
+            matches!(name, ProfileName::Own(_)).then(|| Listed {
+                name: name.to_string(),
+                file: Some(entry.path().display().to_string()),
+            })
+        })
+        .collect();
+    own.sort_by(|a, b| a.name.cmp(&b.name));
+    let profiles: Vec<Listed> = built_in.chain(own).collect();
+    match Format::of(args.output.json) {
+        Format::Json => output::json(Document { profiles })?,
+        Format::Text => output::text(|out| {
+            for profile in &profiles {
+                let place = profile.file.as_deref().unwrap_or("built in");
+                writeln!(out, "{:<20} {}", profile.name, output::printable(place))?;
+            }
+            Ok(())
+        })?,
     }
     Ok(Exit::Success)
 }
@@ -71,7 +121,18 @@ fn check(args: &PolicyCheckArgs) -> Result<Exit, Failure> {
 fn check_one(file: &Path) -> Result<(), Failure> {
     let place = Place::enter(None)?;
     let path = place.file(file)?;
-    check_file(&path, &place.around, &Files::default()).map_err(|error| {
+    // A project's file may only narrow, which `run` finds out when it lays the file on the others.
+    let is_project = path.as_path().file_name() == Some(PROJECT_FILE.as_ref());
+    let checked = if is_project {
+        let sources = Sources {
+            project: Some(path),
+            ..Files::sources(place.around.clone())
+        };
+        Files::load(&sources).map(drop)
+    } else {
+        check_file(&path, &place.around, &Files::default())
+    };
+    checked.map_err(|error| {
         let mut failure = refused(error);
         failure.exit = Exit::Negative;
         failure

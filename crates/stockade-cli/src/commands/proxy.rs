@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stockade_proxy::{NetworkProxy, ProxyConfig};
+use stockade_rules::AbsPath;
 
 use crate::args::ProxyArgs;
 use crate::exit::Exit;
@@ -47,6 +48,7 @@ fn config(args: &ProxyArgs) -> Result<ProxyConfig, Failure> {
         .resolve
         .extend(pins.map(|pin| (pin.name.to_string(), pin.address)));
     config.methods = hosts.net_methods.unwrap_or_default();
+    config.danger_hidden_names = hosts.danger_hidden_names;
     for mask in &hosts.mask {
         let value = std::env::var_os(mask.name.as_os_str());
         config
@@ -57,8 +59,23 @@ fn config(args: &ProxyArgs) -> Result<ProxyConfig, Failure> {
     config.mode = args.mode;
     config.listen = args.listen;
     config.log_file.clone_from(&args.log);
-    config.upstream = args.upstream.choose().map_err(failed)?;
+    for file in [&config.log_file, &config.trust_file].into_iter().flatten() {
+        check_output(file)?;
+    }
+    config.upstream = args.upstream.choose()?;
     Ok(config)
+}
+
+/// Refuses a file in the working directory that a command may have put a link in the way of.
+fn check_output(file: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| {
+        let what = format!("can't write `{}`", file.display());
+        Failure::new(Exit::NotSetUp, anyhow::Error::new(error).context(what))
+    };
+    let here = std::env::current_dir().map_err(failed)?;
+    let here = AbsPath::new(here).map_err(|error| Failure::new(Exit::NotSetUp, error))?;
+    stockade_engine::open_output(file, &[here]).map_err(failed)?;
+    Ok(())
 }
 
 fn announce(address: &str, env: &BTreeMap<String, String>, format: Format) -> Result<(), Failure> {

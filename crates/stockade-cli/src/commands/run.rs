@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde::Serialize;
-use stockade::PolicyVariable;
+use stockade_engine::PolicyVariable;
 use stockade_policy::profile::{Backend, BasePolicy, Level, Profile, Sourced};
 use stockade_rules::Origin;
 
@@ -17,14 +17,17 @@ use crate::output::{self, Format};
 use crate::resolve::Place;
 
 #[cfg(target_os = "linux")]
-mod confined;
+pub(crate) mod confined;
 #[cfg(target_os = "linux")]
 mod inspection;
 #[cfg(target_os = "linux")]
-mod overlay;
+pub(crate) mod overlay;
 #[cfg(target_os = "linux")]
 mod plan_text;
+mod redaction;
 mod seatbelt;
+mod shell;
+mod taps;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     run_in(args, None)
@@ -32,7 +35,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 
 /// The same with overlays in this store, instead of the user's own.
 pub(crate) fn run_in(args: &RunArgs, store: Option<&Path>) -> Result<Exit, Failure> {
-    let place = Place::enter(args.policy.cwd.as_deref())?;
+    let args = &*shell::with_command(args)?;
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(unused_mut, reason = "no stores there")
+    )]
+    let mut place = Place::enter(args.policy.cwd.as_deref())?;
+    #[cfg(target_os = "linux")]
+    if let Some(store) = store {
+        place.close_store(store);
+    }
     let mut profile = place.profile(&args.policy)?;
     if let Some(image) = &args.image {
         contain(&mut profile, image)?;
@@ -119,10 +131,12 @@ fn unconfined(
         ("--require", !args.policy.require.is_empty()),
         ("--upstream", args.upstream.upstream.is_some()),
         ("--overlay", args.overlay.is_some()),
+        ("--commit", args.commit.is_some()),
         ("--image", args.image.is_some()),
         ("--report", args.report.is_some()),
         ("--explain", args.explain),
         ("--inspect", args.inspect),
+        ("--redact", args.redact),
         (
             "--backend",
             args.policy
@@ -137,7 +151,7 @@ fn unconfined(
     if let Some((flag, _)) = ignored.into_iter().find(|(_, typed)| *typed) {
         let text = format!("`{flag}` needs a sandbox, and `--danger-full-access` is none");
         return Err(Failure::text(Exit::NotSetUp, text)
-            .hint("`--write / --net open` grants as much inside a sandbox"));
+            .hint("`--workspace-write --write DIR --net open` grants much in a sandbox"));
     }
     warn(args, &profile.warnings);
     if args.dry_run {

@@ -18,7 +18,7 @@ use stockade_verify::{CodeVerifier, FileResult, Language, Severity, Suppressions
 use crate::args::OutputArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{self, printable};
+use crate::output::{self, printable, printable_lines};
 use source::Source;
 
 /// Say what code would do before it runs: Python, Go, Bash, JavaScript, TypeScript
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let unreadable = !failures.is_empty();
     let says_nothing = results.is_empty() && unreadable && format == VerifyFormat::Text;
     if !says_nothing {
-        print(&results, &texts, format)?;
+        print(&results, &texts, format, &failures)?;
     }
     for failure in failures {
         let failure = Failure::text(Exit::Usage, failure);
@@ -236,7 +236,7 @@ fn verify_one(verifier: &CodeVerifier, source: &Source, format: VerifyFormat) ->
     let silent = result.violations.is_empty() && result.warnings.is_empty();
     let text = if format == VerifyFormat::Text && !silent {
         let text = String::from_utf8_lossy(&loaded.head);
-        stockade_verify::format_text(&printable(&file), &printable(&text), &result)
+        stockade_verify::format_text(&printable(&file), &printable_lines(&text), &result)
     } else {
         String::new()
     };
@@ -246,9 +246,22 @@ fn verify_one(verifier: &CodeVerifier, source: &Source, format: VerifyFormat) ->
     })
 }
 
-fn print(results: &[FileResult], texts: &str, format: VerifyFormat) -> Result<(), Failure> {
+fn print(
+    results: &[FileResult],
+    texts: &str,
+    format: VerifyFormat,
+    failures: &[String],
+) -> Result<(), Failure> {
     match format {
-        VerifyFormat::Json => output::json(stockade_verify::to_json(results)),
+        VerifyFormat::Json => {
+            let mut document = stockade_verify::to_json(results);
+            if !failures.is_empty() {
+                // Nothing is known about what was not read.
+                document["safe"] = false.into();
+                document["unread"] = failures.into();
+            }
+            output::json(document)
+        }
         VerifyFormat::Sarif => {
             let mut bytes = serde_json::to_vec_pretty(&stockade_verify::to_sarif(results))
                 .map_err(std::io::Error::from)?;
@@ -319,8 +332,11 @@ pub(crate) fn before_run(command: &[OsString]) -> Result<(), Failure> {
             .filter(|v| v.severity == Severity::Error)
         {
             errors.push(format!(
-                "{name}, line {}: {} [{}]",
-                violation.line, violation.reason, violation.rule
+                "{}, line {}: {} [{}]",
+                printable(name),
+                violation.line,
+                violation.reason,
+                violation.rule
             ));
         }
     }
@@ -328,10 +344,10 @@ pub(crate) fn before_run(command: &[OsString]) -> Result<(), Failure> {
         return Ok(());
     }
     let text = format!(
-        "the command was not started, by the verifier's advice:\n  {}",
-        errors.join("\n  ")
+        "the command was not started, by the verifier's advice:\n{}",
+        errors.join("\n")
     );
-    Err(Failure::text(Exit::NotSetUp, printable(&text)).hint(
+    Err(Failure::text(Exit::NotSetUp, text).hint(
         "without --verify it would run confined: the sandbox is the boundary, this is advice",
     ))
 }

@@ -2,6 +2,7 @@
 
 mod differences;
 mod history;
+pub(crate) mod kept;
 mod layers;
 mod progress;
 mod running;
@@ -24,12 +25,15 @@ const HOME_VARIABLE: &str = "STOCKADE_HOME";
 /// What every command needs.
 struct Context {
     manager: WorkspaceManager,
+    /// The store, if it was named by a flag.
+    named_store: Option<PathBuf>,
     format: Format,
 }
 
 pub(crate) fn run(line: WsLine) -> Result<Exit, Failure> {
     let context = Context {
-        manager: open(line.store)?,
+        manager: open(line.store.clone())?,
+        named_store: line.store,
         format: Format::of(line.json),
     };
     match line.command {
@@ -49,6 +53,7 @@ pub(crate) fn run(line: WsLine) -> Result<Exit, Failure> {
         WsCommand::Resume(args) => running::resume(&context, &args),
         WsCommand::Export(args) => transfer::export(&context, &args),
         WsCommand::Import(args) => transfer::import(&context, &args),
+        WsCommand::Rebind(args) => running::rebind(&context, &args),
         WsCommand::Rm(args) => history::remove(&context, &args),
         WsCommand::Cleanup(args) => history::cleanup(&context, &args),
         WsCommand::Fsck => history::fsck(&context),

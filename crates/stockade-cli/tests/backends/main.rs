@@ -20,6 +20,8 @@ mod limits;
 mod network_list;
 #[path = "../contract/network_off.rs"]
 mod network_off;
+#[path = "../contract/privileges.rs"]
+mod privileges;
 #[path = "../contract/renames.rs"]
 mod renames;
 #[path = "../contract/tmp_dev.rs"]
@@ -37,6 +39,8 @@ const CLAUSES: Clauses = &[
     ("F", &["fs-read", "fs-write", "names"]),
     ("N", &["fs-read", "fs-write", "names"]),
     ("G", &["fs-write", "names"]),
+    ("U", &["privileges"]),
+    ("U02b", &["seccomp"]),
     ("X", &["privileges", "seccomp"]),
     ("X07", &["processes", "seccomp"]),
     ("X14", &["processes"]),
@@ -109,6 +113,7 @@ fn rows() -> Vec<Case> {
         fs_read_write::cases(),
         renames::cases(),
         git::cases(),
+        privileges::cases(),
         kernel_surface::cases(),
         network_off::cases(),
         lifecycle::cases(),
@@ -123,6 +128,11 @@ fn rows() -> Vec<Case> {
     let listed = network_list::cases().into_iter();
     let reached = ipc::cases().into_iter().chain(tmp_dev::cases());
     areas
+        // The launcher keeps this limit, whatever the backend, and the row hides its disk from others.
+        .filter(|case| case.id() != "R09")
+        // Its home comes and goes while other rows are planned: a backend that masks what has gone
+        // since then can't start. The suite of the contract runs the row.
+        .filter(|case| case.id() != "F17e")
         .filter(known)
         .chain(listed.filter(|case| LISTED.contains(&case.id())))
         .chain(reached.filter(|case| REACHED.contains(&case.id())))
@@ -135,12 +145,14 @@ fn columns() -> Vec<Column> {
             backend: "native",
             usable: |_| Ok(()),
             flags: Vec::new(),
+            by_contract: true,
             without: &[],
         },
         Column {
             backend: "landlock",
             usable: |_| Ok(()),
             flags: Vec::new(),
+            by_contract: false,
             without: &[
                 (
                     "X16b",
@@ -156,12 +168,14 @@ fn columns() -> Vec<Column> {
             backend: "bwrap",
             usable: |_| program("bwrap", "--version"),
             flags: Vec::new(),
+            by_contract: false,
             without: &[],
         },
         Column {
             backend: "nsjail",
             usable: |_| program("nsjail", "--help"),
             flags: Vec::new(),
+            by_contract: false,
             without: &[],
         },
         Column {
@@ -171,16 +185,27 @@ fn columns() -> Vec<Column> {
                 None => Ok(()),
             },
             flags: Vec::new(),
-            without: &[(
-                "W32",
-                "nobody of ours is inside who could connect to an exposed port",
-            )],
+            by_contract: false,
+            without: &[
+                (
+                    "L20",
+                    "the engine never tells the writer, which is found out by waiting for nothing",
+                ),
+                (
+                    "W32",
+                    "nobody of ours is inside who could connect to an exposed port",
+                ),
+            ],
         },
         Column {
             backend: "gvisor",
             usable: |_| program("runsc", "--version"),
             flags: Vec::new(),
-            without: &[],
+            by_contract: false,
+            without: &[(
+                "U06",
+                "a priority is of gVisor's own kernel: the host's scheduler does not see it",
+            )],
         },
     ]
 }

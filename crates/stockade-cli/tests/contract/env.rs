@@ -1,7 +1,7 @@
 //! E: the environment is a list of what passes, not of what does not.
 
 use stockade_test::case::Control;
-use stockade_test::{Case, Flag, allowed, attack, closure, not, prints, report};
+use stockade_test::{Case, Flag, allowed, attack, closure, not, prints, report, stdout_is};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -72,6 +72,35 @@ pub(crate) fn cases() -> Vec<Case> {
             .works(prints("home=@HOME@ path=/usr/local/sbin"))
             .boxed(prints("STOCKADE_SANDBOX_ACTIVE=1"))
             .boxed(prints("STOCKADE_SANDBOX_NETWORK_DISABLED=1")),
+        allowed("E03b", "variables that builds need")
+            .setup("echo > @OUT@/ca.pem")
+            .env("CI", "true")
+            .env("CC", "clang")
+            .env("CFLAGS", "-O2 -g")
+            .env("RUST_BACKTRACE", "1")
+            .env("CARGO_TERM_COLOR", "never")
+            .env("NODE_ENV", "test")
+            .env("GOPRIVATE", "example.org")
+            .env("LC_PAPER", "C")
+            .env("SSL_CERT_FILE", "@OUT@/ca.pem")
+            .sh("echo \"$CI|$CC|$CFLAGS|$RUST_BACKTRACE|$CARGO_TERM_COLOR|$NODE_ENV|$GOPRIVATE|$LC_PAPER|$SSL_CERT_FILE\"")
+            .works(stdout_is("true|clang|-O2 -g|1|never|test|example.org|C|@OUT@/ca.pem")),
+        attack("E03c", "secrets in variables that pass by their names")
+            .env("CFLAGS", "-DKEY=ghp_@ID@0123456789abcdef")
+            .env("GOPROXY", "https://me:@SECRET@@example.org")
+            .env("CARGO_TERM_TOKEN", "t-@SECRET@")
+            .env("RUST_API_KEY", "r-@SECRET@")
+            .sh("env")
+            .leak(prints("ghp_@ID@"))
+            .leak(prints("@SECRET@@example.org"))
+            .leak(prints("t-@SECRET@"))
+            .leak(prints("r-@SECRET@")),
+        attack("E03d", "code that node would load, among options that are harmless")
+            .env("NODE_OPTIONS", "--require /r-@SECRET@.js --max-old-space-size=2048 --import=/i-@SECRET@.js")
+            .sh("echo \"$NODE_OPTIONS\"")
+            .works(prints("--max-old-space-size=2048"))
+            .leak(prints("r-@SECRET@"))
+            .leak(prints("i-@SECRET@")),
         attack(
             "E04",
             "the environment of other processes, process 1 among them",

@@ -38,7 +38,7 @@ fn basic() -> Vec<Case> {
             .leak(host("test -e @HOME@/t"))
             .leak(host("test -e @BASE@/t")),
         attack("F02c", "change what exists outside, each way there is")
-            .setup("cd @OUT@ && for f in a b c d e f g h; do echo old > $f; done; mkdir sub")
+            .setup("cd @OUT@ && for f in a b c d e f g; do echo old > $f; done; mkdir sub")
             .python(
                 r"
 os.chdir('@OUT@')
@@ -49,7 +49,6 @@ trying('rename', lambda: os.rename('d', 'dd'))
 trying('chmod', lambda: os.chmod('e', 0o600))
 trying('utime', lambda: os.utime('f', (1, 1)))
 trying('link', lambda: os.link('g', 'gg'))
-trying('xattr', lambda: os.setxattr('h', 'user.x', b'y'))
 trying('rmdir', lambda: os.rmdir('sub'))
 trying('mkdir', lambda: os.mkdir('new'))
 trying('symlink', lambda: os.symlink('x', 'soft'))
@@ -63,12 +62,16 @@ trying('fifo', lambda: os.mkfifo('pipe'))
             .leak(prints("chmod=OK"))
             .leak(prints("utime=OK"))
             .leak(prints("link=OK"))
-            .leak(prints("xattr=OK"))
             .leak(prints("rmdir=OK"))
             .leak(prints("mkdir=OK"))
             .leak(prints("symlink=OK"))
             .leak(prints("fifo=OK"))
             .leak(touched()),
+        // By itself: a file system in memory has such attributes since Linux 6.6 only.
+        attack("F02e", "an extended attribute of what exists outside")
+            .setup("echo old > @OUT@/f")
+            .python("trying('xattr', lambda: os.setxattr('@OUT@/f', 'user.x', b'y'))")
+            .leak(prints("xattr=OK")),
         attack(
             "F02d",
             "bring a file out of the project by rename and by link",
@@ -87,6 +90,32 @@ trying('fifo', lambda: os.mkfifo('pipe'))
             .works(stdout_is("x"))
             .works(host("grep -qx x /tmp/@ID@/proj/f"))
             .cleanup("rm -rf /tmp/@ID@"),
+        attack(
+            "F03e",
+            "write in a project below /tmp that is only to be read",
+        )
+        .setup("mkdir -p /tmp/@ID@/proj && echo old > /tmp/@ID@/proj/f")
+        .cwd("/tmp/@ID@/proj")
+        .flag(Flag::ReadOnly)
+        .sh("echo x > new; echo x > f; rm f; cd /tmp/@ID@ && mv proj other")
+        .leak(host("test -e /tmp/@ID@/*/new"))
+        .leak(not(host("grep -qx old /tmp/@ID@/proj/f")))
+        .cleanup("rm -rf /tmp/@ID@"),
+        attack("F03f", "write below /tmp what was granted to be read")
+            .setup("mkdir -p /tmp/@ID@/data && echo old > /tmp/@ID@/data/f")
+            .flag(Flag::Read("/tmp/@ID@/data".into()))
+            .sh("echo x > /tmp/@ID@/data/new; echo x > /tmp/@ID@/data/f")
+            .leak(host("test -e /tmp/@ID@/data/new"))
+            .leak(not(host("grep -qx old /tmp/@ID@/data/f")))
+            .cleanup("rm -rf /tmp/@ID@"),
+        attack(
+            "F03g",
+            "write to the host's /tmp, which was granted to be read",
+        )
+        .flag(Flag::Read("/tmp".into()))
+        .sh("echo x > /tmp/@ID@")
+        .leak(host("test -e /tmp/@ID@"))
+        .cleanup("rm -f /tmp/@ID@"),
         allowed("F03c", "a file made inside has the caller's owner and mode")
             .sh("umask 027; echo x > f; mkdir d")
             .works(host("test \"$(stat -c %u:%a f)\" = @UID@:640"))
@@ -305,6 +334,15 @@ fn base() -> Vec<Case> {
             .sh("mkdir -p @HOME@/.ssh && echo key > @HOME@/.ssh/authorized_keys; echo ok > @HOME@/f")
             .works(host("grep -qx ok @HOME@/f"))
             .leak(host("test -s @HOME@/.ssh/authorized_keys")),
+        attack("F17e", "credentials in another home, as root")
+            .only(Role::Root, "nobody else can read them to begin with")
+            .root_setup("mkdir -p /home/@ID@/.ssh /home/@ID@/.config/gh; echo key-@SECRET@ > /home/@ID@/.ssh/id_rsa
+                         echo gh-@SECRET@ > /home/@ID@/.config/gh/hosts.yml; echo plain > /home/@ID@/notes")
+            .cleanup("rm -rf /home/@ID@")
+            .sh("cat /home/@ID@/.ssh/id_rsa /home/@ID@/.config/gh/hosts.yml; cat /home/@ID@/notes")
+            .leak(prints("key-@SECRET@"))
+            .leak(prints("gh-@SECRET@"))
+            .works(prints("plain")),
         attack("F17d", "password hashes, as root")
             .only(Role::Root, "nobody else can read them to begin with")
             .sh("grep -c '^root:' /etc/shadow && echo shadow-read")

@@ -2,8 +2,15 @@
 
 use std::time::Duration;
 
-use stockade_test::stage::Role;
 use stockade_test::{Case, Flag, Limit, Need, allowed, attack, closure, host, not, prints};
+
+/// Three seconds of CPU time. In the shell, which starts in a small part of the limit where Python needs
+/// all of it: on a processor that is emulated.
+const SPIN: &str = "while :; do
+    i=0; while test $i -lt 20000; do i=$((i + 1)); done
+    times > spent; read user rest < spent
+    case $user in 0m[012][.,]*) ;; *) break ;; esac
+done";
 
 pub(crate) fn cases() -> Vec<Case> {
     let limit = |limit: Limit| Flag::Limit(limit);
@@ -66,10 +73,6 @@ print('allocated', len(block) >> 20)
             .boxed(not(stockade_test::exits(0)))
             .bound(Duration::from_secs(300)),
         attack("R02b", "more memory than allowed, spread over children")
-            .only(
-                Role::Root,
-                "nobody else has a control group unless one was delegated",
-            )
             .flag(limit(Limit::Mem("256M".into())))
             .needs(Need::Cgroup)
             .python(
@@ -89,6 +92,16 @@ for pid in children: os.kill(pid, 9)
 ",
             )
             .leak(prints("held 6")),
+        allowed("R02c", "a command that used up its memory is told so")
+            .flag(limit(Limit::Mem("64M".into())))
+            .needs(Need::Cgroup)
+            .sh("/usr/bin/python3 -c 'x = b\"x\" * (512 << 20)'; exit $?")
+            .control(stockade_test::case::Control::Absent(
+                "on the host nobody limits it",
+            ))
+            .boxed(stockade_test::exits(137))
+            .boxed(stockade_test::stderr_has("out of memory"))
+            .cli_only("the library tells it in the report"),
         attack("R03", "a file larger than allowed")
             .flag(limit(Limit::Fsize("1M".into())))
             .sh("head -c 8M /dev/zero > big; true")
@@ -104,24 +117,30 @@ for pid in children: os.kill(pid, 9)
             .sh("head -c 100M /dev/zero > /dev/shm/@ID@ && echo all-written; rm /dev/shm/@ID@")
             .leak(prints("all-written"))
             .cleanup("rm -f /dev/shm/@ID@"),
+        attack("R09", "more disk space than allowed")
+            .needs(Need::Userns)
+            .needs(Need::Tool("fallocate"))
+            .flag(limit(Limit::Disk("8M".into())))
+            .setup("mkdir disk")
+            // On a file system of its own: what others write or free counts, too. Space is taken
+            // without writing, and the limit is looked at now and then.
+            .launcher(
+                "cat > @W@/job.sh <<'EOF'
+mount -t tmpfs -o size=64m disk disk && cd disk || exit 9
+@RUN@ sh -c 'echo @MARK@; i=0; while test $i -lt 16; do fallocate -l 2M f$i || exit 1; i=$((i + 1)); sleep 0.2; done; echo all-taken'
+EOF
+unshare -Urm sh @W@/job.sh",
+            )
+            .leak(prints("all-taken"))
+            .boxed(stockade_test::stderr_has("too much disk space"))
+            .cli_only("the library tells it in the report"),
         attack("R04", "more CPU time than allowed")
             .flag(limit(Limit::Cpu("1s".into())))
-            .python(
-                r"
-import time
-while time.process_time() < 2.5: pass
-print('spun')
-",
-            )
+            .sh(format!("{SPIN}; echo spun"))
             .leak(prints("spun")),
         allowed("R04b", "a command whose CPU time is over is told to be")
             .flag(limit(Limit::Cpu("1s".into())))
-            .python(
-                r"
-import time
-while time.process_time() < 2.5: pass
-",
-            )
+            .sh(SPIN)
             .control(stockade_test::case::Control::Absent(
                 "on the host nobody limits it",
             ))

@@ -9,18 +9,26 @@
 mod config;
 mod denials;
 mod env;
+mod fidelity;
 mod fs_read_write;
 mod git;
+mod git_links;
+mod git_ordinary;
+mod history;
+mod home;
 mod input;
 mod ipc;
 mod kernel_surface;
 mod lifecycle;
 mod limits;
 mod litter;
+mod mediator;
 mod network_clients;
+mod network_disguises;
 mod network_list;
 mod network_off;
 mod network_requests;
+mod planting;
 mod privileges;
 mod protected_names;
 mod renames;
@@ -29,6 +37,7 @@ mod terminal;
 mod tmp_dev;
 #[path = "../workloads/toolchain.rs"]
 mod toolchain;
+mod transactions;
 
 use std::process::ExitCode;
 
@@ -48,24 +57,33 @@ fn main() -> ExitCode {
         config::cases(),
         denials::cases(),
         env::cases(),
+        fidelity::cases(),
         fs_read_write::cases(),
         git::cases(),
+        git_links::cases(),
+        git_ordinary::cases(),
+        history::cases(),
+        home::cases(),
         input::cases(),
         ipc::cases(),
         kernel_surface::cases(),
         lifecycle::cases(),
         limits::cases(),
         litter::cases(),
+        mediator::cases(),
         network_clients::cases(),
+        network_disguises::cases(),
         network_list::cases(),
         network_off::cases(),
         network_requests::cases(),
+        planting::cases(),
         privileges::cases(),
         protected_names::cases(),
         renames::cases(),
         symlinks::cases(),
         terminal::cases(),
         tmp_dev::cases(),
+        transactions::cases(),
     ];
     stockade_test::main(Suite {
         program: env!("CARGO_BIN_EXE_stockade").into(),

@@ -172,6 +172,9 @@ p.sendall(b'CONNECT a.test:@ECHO@ HTTP/1.1\\r\\nHost: a.test:@ECHO@\\r\\n\\r\\n'
 trying('tunnel', lambda: print('got', p.recv(100)))",
             )
             .flag(Flag::Report(report::FILE.into()))
+            .control(Control::Confined(
+                listed().into_iter().chain([Flag::HiddenNames]).collect(),
+            ))
             .leak(heard("echo got b'raw bytes'"))
             .leak(heard("echo got b'POST /zero-nine"))
             .leak(heard("echo got b'PRI"))

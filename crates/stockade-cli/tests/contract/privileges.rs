@@ -49,6 +49,19 @@ tell('fchmodat2', call(452, AT_FDCWD, b'a', 0o4711, 0))
 ",
             )
             .leak(host("find . -perm /6000 | grep -q .")),
+        attack("U04b", "leave a set-user-id program with everyday tools")
+            .needs(Need::Tool("tar"))
+            .setup(
+                "mkdir from && cp /bin/true from/program && chmod 6755 from/program
+                 tar -C from -cf from.tar program",
+            )
+            .sh("mkdir out
+                 cp -p from/program out/cp
+                 install -m 4755 /bin/true out/install
+                 tar -C out -xpf from.tar
+                 cp /bin/true out/chmod; chmod u+s out/chmod
+                 cp /bin/true out/group; chmod g+s out/group")
+            .leak(host("find out -type f -perm /6000 | grep -q .")),
         attack("U05", "give a file a capability")
             .python(
                 r"

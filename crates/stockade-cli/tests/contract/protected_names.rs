@@ -20,6 +20,16 @@ pub(crate) fn cases() -> Vec<Case> {
             .leak(host("grep -qx x @HOME@/.bashrc"))
             .leak(host("test -e @HOME@/.profile"))
             .leak(host("test -e @HOME@/.zshenv")),
+        attack("M01c", "files of the project that start-up files in the home directory are links to")
+            .setup("mkdir -p bash shells/zsh conf; echo old > bash/rc; echo old > shells/zsh/zshrc; ln -s @P@/bash/rc @HOME@/.bashrc
+                    ln -s @P@/shells/zsh/zshrc @HOME@/.zshrc; ln -s @P@/missing @HOME@/.profile; ln -s @P@/conf @HOME@/.config")
+            .sh("echo x >> bash/rc; mv bash away; mkdir bash; echo x > bash/rc; mkdir t; echo x > t/zshrc; rm -rf shells/zsh
+                 mv t shells/zsh; echo x > missing; mkdir -p conf/fish; echo x > conf/fish/config.fish; echo ok > conf/other")
+            .works(host("grep -qx ok conf/other"))
+            .leak(host("grep -qx x @HOME@/.bashrc"))
+            .leak(host("grep -qx x @HOME@/.zshrc"))
+            .leak(host("grep -qx x @HOME@/.profile"))
+            .leak(host("test -e @HOME@/.config/fish/config.fish")),
         attack("M02", "agent and editor configuration that does not exist yet")
             .sh("mkdir -p .vscode .idea .claude/commands .codex; for f in .vscode/tasks.json .idea/x .mcp.json \
                  .claude/commands/x .claude/settings.json .codex/config.toml; do echo x > $f; done")

@@ -1,6 +1,6 @@
 //! N: names that move. A rename must not free what a path protects, now or in the next run.
 
-use stockade_test::{Case, Flag, allowed, attack, host, not, prints};
+use stockade_test::{Case, Flag, allowed, attack, exits, host, not, prints};
 
 pub(crate) fn cases() -> Vec<Case> {
     let config = "mkdir -p sub/.git; echo good > sub/.git/config";
@@ -50,13 +50,14 @@ trying('dir', lambda: print(open('e/k').read()))",
             .setup("echo good > c")
             .sh("echo evil > t; mv -f t c; echo evil > u; ln -f u c; rm -f c; cp --remove-destination u c")
             .leak(not(host("grep -qx good c"))),
-        attack("N07", "remove a nested repository")
+        allowed("N07", "remove a nested repository")
             .setup(
                 "mkdir -p nested/.git/hooks; echo '#!/bin/sh' > nested/.git/hooks/pre-commit
                  echo '[core]' > nested/.git/config; echo 'ref: refs/heads/main' > nested/.git/HEAD",
             )
             .sh("rm -rf nested")
-            .leak(not(host("test -e nested/.git/hooks/pre-commit -a -e nested/.git/config"))),
+            .works(exits(0))
+            .works(not(host("test -e nested"))),
         attack("N07b", "lead a way that was just taken to a protected directory")
             .setup(
                 "mkdir -p d w/hooks nested/.git/hooks; echo '[core]' > nested/.git/config

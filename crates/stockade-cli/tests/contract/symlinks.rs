@@ -54,6 +54,22 @@ fn grants() -> Vec<Case> {
             .sh("pwd -P; touch f")
             .works(stdout_is("@P@"))
             .works(host("test -e f")),
+        attack("S17", "a report or a log that is a link, planted by an earlier run")
+            .cli_only("the command line writes them")
+            .setup("echo old > @OUT@/victim; echo old > @OUT@/second; ln -s @OUT@/victim r; ln -s @OUT@ d; mkfifo pipe
+                    ln -s @OUT@/second l; ln @OUT@/second hard")
+            .control(Control::Script("for f in r d/new l hard; do echo new > $f; done"))
+            .launcher(
+                "@RUN@ echo @MARK@; stockade=$(echo \"@RUN@\" | cut -d\"'\" -f2)
+                 for f in r d/new pipe hard; do $stockade run --report $f -- true; echo \"$f $?\"; done
+                 for f in l d/new; do timeout 5 $stockade proxy --log $f; echo \"log $f $?\"; done
+                 $stockade run --report fresh -- true; echo \"fresh $?\"; $stockade run --report /dev/stderr -- true; echo \"device $?\"",
+            )
+            .leak(host("! grep -qx old @OUT@/victim"))
+            .leak(host("! grep -qx old @OUT@/second"))
+            .leak(host("test -e @OUT@/new"))
+            .boxed(prints("r 125\nd/new 125\npipe 125\nhard 125\nlog l 125\nlog d/new 125\nfresh 0\ndevice 0"))
+            .boxed(host("test -s fresh")),
         attack("S16", "climb out of a granted directory")
             .flag(Flag::ReadOnly)
             .flag(Flag::Write("@P@/sub".into()))

@@ -40,6 +40,47 @@ pub(crate) fn cases() -> Vec<Case> {
             .boxed(prints("linux=EPERM")),
     );
     cases.push(
+        attack("X11d", "the terminal of the host, where only one standard descriptor is one")
+            .launcher(
+                r"cat > @W@/hold.py <<'EOF'
+import os, sys, termios
+print('@MARK@', file=sys.stderr, flush=True)
+own = os.open('@W@/tty', os.O_RDONLY); host = os.read(own, 99).decode().strip()
+for fd in (0, 1, 2):
+    if not os.isatty(fd): continue
+    with open('@P@/held', 'a') as out: print(fd, 'host' if '%d %d' % (os.fstat(fd).st_dev, os.fstat(fd).st_rdev) == host else 'own', file=out)
+    modes = termios.tcgetattr(fd); modes[3] &= ~(termios.ECHO | termios.ICANON); termios.tcsetattr(fd, termios.TCSANOW, modes)
+EOF
+cat > @W@/job.sh <<'EOF'
+python3 -c 'import os; print(os.fstat(0).st_dev, os.fstat(0).st_rdev)' > @W@/tty
+@RUN@ /usr/bin/python3 @W@/hold.py > @W@/one 2>&1; stty -a | grep -q -w -e -icanon && echo raw-after; stty sane
+@RUN@ /usr/bin/python3 @W@/hold.py < /dev/null 2> @W@/two; stty -a | grep -q -w -e -icanon && echo raw-after; stty sane
+@RUN@ /usr/bin/python3 @W@/hold.py < /dev/null > @W@/three; stty -a | grep -q -w -e -icanon && echo raw-after; stty sane
+cat @W@/one; echo judged
+EOF
+@PTY@ expect:judged -- sh @W@/job.sh",
+            )
+            .leak(host("grep -q host held"))
+            .leak(prints("raw-after"))
+            .boxed(host("test $(grep -c own held) = 3")),
+    );
+    cases.push(
+        attack("R05c", "more output than allowed, on a terminal and a pipe together")
+            .flag(Flag::Limit(Limit::Output("128K".into())))
+            .launcher(
+                "cat > @W@/job.sh <<'EOF'
+@RUN@ sh -c 'head -c 100K /dev/zero; echo @MARK@ >&2; head -c 100K /dev/zero >&2; head -c 1M /dev/zero' > @W@/piped
+echo judged
+EOF
+@PTY@ expect:judged -- sh @W@/job.sh",
+            )
+            .leak(closure("more than 128 KiB and a little arrived", |scene| {
+                let piped = std::fs::metadata(scene.world.witness().join("piped"));
+                piped.map_or(0, |data| data.len()) + scene.outcomes[0].stdout.len() as u64 > 192 << 10
+            }))
+            .boxed(prints("too much output")),
+    );
+    cases.push(
         attack("R05b", "more output than allowed, on a terminal")
             .flag(Flag::Limit(Limit::Output("128K".into())))
             .launcher("@PTY@ -- @RUN@ sh -c 'echo @MARK@; head -c 2M /dev/zero'")
@@ -121,10 +162,58 @@ EOF
             )
             .control(Control::Absent("without a relay the terminal stays raw"))
             .boxed(prints("cooked-again")),
+        allowed("L13k", "raw mode is given back when the launcher is told to end")
+            .needs(Need::Tool("stty"))
+            .launcher(
+                "cat > @W@/box.sh <<'EOF'
+echo $$ > @W@/pid
+exec @RUN@ sh -c 'echo @MARK@; touch up; exec sleep @LONG@'
+EOF
+cat > @W@/job.sh <<'EOF'
+(while test ! -e @P@/up; do sleep 0.05; done; kill -TERM $(cat @W@/pid)) &
+sh @W@/box.sh; echo ended-$?
+stty -a | grep -q -w icanon && echo cooked-again; echo judged
+EOF
+@PTY@ expect:judged -- sh @W@/job.sh",
+            )
+            .works(prints("ended-143"))
+            .works(prints("cooked-again")),
         allowed("L13g", "an interpreter's prompt")
             .launcher("@PTY@ 'expect:>>> ' 'send:print(6*7)\\n' expect:42 'expect:>>> ' 'send:\\x04' -- @RUN@ sh -c 'echo @MARK@; exec /usr/bin/python3 -q'")
             .works(prints("42"))
             .works(exits(0)),
+        allowed("L13i", "a job in the background goes on, and takes keys when it is in the foreground")
+            .needs(Need::Tool("bash"))
+            .launcher(
+                "cat > @W@/ask.py <<'EOF'
+import os, sys
+print('@MARK@', flush=True)
+while not os.path.exists('@P@/go'): pass
+print('in-background', flush=True)
+print('after-' + sys.stdin.readline(), flush=True)
+EOF
+cat > @W@/job.sh <<'EOF'
+exec @RUN@ /usr/bin/python3 @W@/ask.py
+EOF
+@PTY@ 'send:sh @W@/job.sh &\\n' expect:@MARK@ 'send:touch @P@/go\\n' expect:in-background 'send:echo shell-$((40+2))\\n' expect:shell-42 'send:jobs\\n' \\
+    expect:Running 'expect:job.sh &' 'send:fg\\n' expect:job.sh 'send:hello\\n' expect:after-hello expect:bash- 'send:exit 8\\n' -- bash --norc --noprofile -i",
+            )
+            .control(Control::Absent("bare, reading from the background stops the job"))
+            .boxed(prints("after-hello"))
+            .boxed(exits(8)),
+        allowed("L13j", "input from a pipe, output to a terminal")
+            .launcher(
+                "cat > @W@/job.sh <<'EOF'
+echo piped-in | @RUN@ sh -c 'echo @MARK@; cat; test -t 0 || echo no-tty-0; test -t 1 && echo tty-1; stty size < /dev/tty'
+stty -a | grep -q -w icanon && echo cooked-after; echo judged
+EOF
+@PTY@ expect:judged -- sh @W@/job.sh",
+            )
+            .works(prints("piped-in"))
+            .works(prints("no-tty-0"))
+            .works(prints("tty-1"))
+            .works(prints("24 80"))
+            .works(prints("cooked-after")),
         allowed("L13h", "output to a pipe while input is a terminal")
             .launcher(
                 "cat > @W@/job.sh <<'EOF'

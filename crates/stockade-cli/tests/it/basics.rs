@@ -35,7 +35,6 @@ fn what_makes_no_sense_is_usage() {
         &[],
         &["nonsense"],
         &["run"],
-        &["run", "true"],
         &["run", "--no-such-flag", "--", "true"],
         &["run", "--read-only", "--danger-full-access", "--", "true"],
         &["run", "--net", "open", "--allow", "a.test", "--", "true"],

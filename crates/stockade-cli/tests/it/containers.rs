@@ -238,6 +238,29 @@ fn listed_hosts_are_reached_from_an_image() {
     assert!(sandbox.take_network_records().is_empty());
 }
 
+/// The time limit holds although nobody reads the output, and the pipe to the reader is full.
+#[test]
+fn a_container_ends_in_time_though_nobody_reads() {
+    let Some(scene) = scene("a_container_ends_in_time_though_nobody_reads") else {
+        return;
+    };
+    let (unread, full) = std::io::pipe().unwrap();
+    let mut command = Command::new("timeout");
+    command
+        .args(["--signal", "KILL", "60"])
+        .arg(scene.program());
+    command.args(["run", "-q", "--backend", "docker", "--timeout", "1s"]);
+    command.args(["--", "head", "-c", "8M", "/dev/zero"]);
+    command
+        .current_dir(scene.place(0).join("project"))
+        .env("DOCKER_HOST", scene.host())
+        .stdin(Stdio::null())
+        .stdout(full);
+    let status = command.status().unwrap();
+    drop(unread);
+    assert_eq!(status.code(), Some(124));
+}
+
 /// Row B01: in a container an engine's own filter forbids namespaces and mounts. Landlock and the
 /// filter are left, hold, and are named; what needs the rest is refused.
 #[test]
@@ -303,6 +326,19 @@ fn inside_a_container_landlock_holds_and_says_so() {
     }
 }
 
+/// Makes a program and gives it set-id bits; what was refused is no failure.
+const SET_ID: &str = "cp /bin/sh set-id; chmod u+s set-id; chmod 2755 set-id; true";
+
+/// Of the program there is nothing but itself; the bits could be set.
+fn assert_no_set_id(project: &Path) {
+    let program = project.join("set-id");
+    let mode = || fs::metadata(&program).unwrap().permissions().mode() & 0o6000;
+    assert_eq!(mode(), 0);
+    fs::set_permissions(&program, Permissions::from_mode(0o4755)).unwrap();
+    assert_ne!(mode(), 0, "the control: this file system takes them");
+    fs::remove_file(program).unwrap();
+}
+
 /// The same requests, to Podman: it takes some of them otherwise.
 #[test]
 fn podman_is_as_good_as_docker() {
@@ -328,6 +364,10 @@ fn podman_is_as_good_as_docker() {
     }
     assert!(context.project().join("f").exists());
     assert!(!context.project().join(".git/hooks/pre-commit").exists());
+
+    let args = ["run", "-q", "--backend", "docker", "--", "sh", "-c", SET_ID];
+    context.stockade(args).ends_with(0);
+    assert_no_set_id(&context.project());
 
     let port = web();
     let (allow, web) = (format!("a.test:{port}"), format!("WEB={port}"));
@@ -355,6 +395,11 @@ fn podman_is_as_good_as_docker() {
     sandbox.start().unwrap();
     let output = sandbox.exec("cat f; exit 7", None).unwrap();
     assert_eq!((output.code, output.stdout.as_slice()), (7, &b"x\n"[..]));
+    sandbox.exec(SET_ID, None).unwrap();
+    assert_no_set_id(&context.project());
+    let args = ["run", "-q", "--image", image, "--", "sh", "-c", SET_ID];
+    context.stockade(args).ends_with(0);
+    assert_no_set_id(&context.project());
     let next = sandbox.build_from_dockerfile(&format!("FROM {image}\nENV STAGE=two\n"));
     assert_eq!(sandbox.image(), next.unwrap());
     sandbox.hot_swap().unwrap();
@@ -383,5 +428,5 @@ fn listed(project: &Path, allow: &str) -> stockade_policy::profile::NetworkProfi
         flags,
         ..Sources::new(Surroundings::from_env(project).unwrap())
     };
-    stockade::Files::load(&sources).unwrap().network
+    stockade_engine::Files::load(&sources).unwrap().network
 }

@@ -16,7 +16,9 @@ import ctypes, os, platform, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 flags, denied, argv = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
 arm = platform.machine() == "aarch64"
-numbers = {"unshare": 97 if arm else 272, "landlock_create_ruleset": 444}
+numbers = {"unshare": 97 if arm else 272, "landlock_create_ruleset": 444,
+           "socket": 198 if arm else 41, "connect": 203 if arm else 42,
+           "seccomp": 277 if arm else 317}
 program = struct.pack("HBBI", 0x20, 0, 0, 0)
 for pair in filter(None, denied.split(",")):
     name, errno = pair.split(":")
@@ -97,7 +99,7 @@ fn this_machine_has_what_is_required() {
         let check = match need {
             "userns" => "user_namespaces",
             "seccomp" => "seccomp",
-            "cgroup" => "cgroup",
+            "cgroup/root" => "cgroup",
             "overlay" => "overlay",
             "tool:bwrap" => "bwrap",
             _ => {
@@ -229,6 +231,7 @@ fn a_masked_proc_is_named() {
         .other(&["unshare", "-rm", "sh", "-c", script, STOCKADE])
         .json();
     assert_lacks(&report["user_namespaces"], "partial", "masked");
+    assert_eq!(report["tier"], "landlock", "what a run would get");
 }
 
 #[test]

@@ -12,6 +12,8 @@ fn shell(context: &Context, script: &str) -> Ran {
 fn a_secret_is_denied_with_its_rule_and_the_grant() {
     let context = Context::new();
     let key = context.home().join(".ssh/id_ed25519");
+    std::fs::create_dir_all(key.parent().unwrap()).unwrap();
+    std::fs::write(&key, "").unwrap();
     let answer = context
         .stockade(["explain", "--json", "~/.ssh/id_ed25519"])
         .json();
@@ -44,6 +46,8 @@ fn a_secret_is_denied_with_its_rule_and_the_grant() {
 fn a_grant_can_be_pasted_whatever_the_path_is() {
     let context = Context::new();
     let key = context.home().join(".ssh/it's a key; $(touch made)");
+    std::fs::create_dir_all(key.parent().unwrap()).unwrap();
+    std::fs::write(&key, "").unwrap();
     let ask = |grant: &str| {
         let file = stockade_rules::shell_word(key.to_str().unwrap());
         shell(
@@ -72,7 +76,9 @@ fn the_workspace_is_writable_and_its_hooks_are_not() {
         .stdout;
     assert!(text.contains("write    denied"), "{text}");
     assert!(text.contains("to allow it: --write"), "{text}");
+    assert!(text.contains("`run --overlay` can write it"), "{text}");
     let text = context.stockade(["explain", "--read-only", "src"]).stdout;
+    assert!(!text.contains("overlay"), "{text}");
     assert!(text.contains("write    denied"), "{text}");
 }
 
@@ -135,4 +141,60 @@ fn control_characters_in_names_stay_out_of_the_terminal() {
         .stockade(["run", "-C", "./a\x1b[2Jb", "--", "true"])
         .ends_with(125);
     assert!(!ran.stderr.contains('\x1b'), "{ran:#?}");
+}
+
+/// A name can't make a line that looks like another message or another file.
+#[test]
+fn line_breaks_and_direction_marks_in_names_are_escaped() {
+    let context = Context::new();
+    let name = "a\nerror: forged\nhint: forged\u{202e}b";
+    let forged = |text: &str| {
+        let mut lines = text.lines();
+        text.contains('\u{202e}')
+            || lines.any(|line| line.contains(": forged") && !line.contains('a'))
+    };
+    let told = [
+        context.stockade(["explain", name]),
+        context.stockade(["run", "--policy", name, "--", "true"]),
+        context.stockade(["run", "--write", name, "--", "true"]),
+        context.stockade(["run", "--cwd", name, "--", "true"]),
+        context.stockade(["policy", "check", name]),
+    ];
+    for ran in &told {
+        let lines = ran.stderr.lines().filter(|line| line.starts_with("error:"));
+        assert!(lines.count() <= 1, "{ran:#?}");
+        let hints = ran
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("hint: forged"));
+        assert_eq!(hints.count(), 0, "{ran:#?}");
+        assert!(!ran.stderr.contains('\u{202e}'), "{ran:#?}");
+        assert!(!forged(&ran.stdout), "{ran:#?}");
+    }
+    let script = "touch \"$(printf 'a\\nadded forged')\"";
+    context
+        .stockade(["run", "--overlay", "--", "sh", "-c", script])
+        .ends_with(0);
+    let shown = context.stockade(["ws", "diff"]);
+    assert!(shown.stdout.contains("a\\nadded forged"), "{shown:#?}");
+    assert!(!shown.stdout.contains("\nadded forged"), "{shown:#?}");
+}
+
+#[test]
+fn a_grant_of_what_does_not_exist_is_none_as_in_run() {
+    let context = Context::new();
+    let missing = context.home().join("missing");
+    let missing = missing.to_str().unwrap();
+    let ask = || {
+        let answer = context.stockade(["explain", "--json", "--write", missing, missing]);
+        answer.json()["path"]["write"]["allowed"].clone()
+    };
+    let run = || {
+        let make = format!("echo x > {missing}/f");
+        let ran = context.stockade(["run", "--write", missing, "--", "sh", "-c", &make]);
+        ran.code == 0
+    };
+    assert_eq!((ask(), run()), (false.into(), false));
+    std::fs::create_dir(missing).unwrap();
+    assert_eq!((ask(), run()), (true.into(), true));
 }

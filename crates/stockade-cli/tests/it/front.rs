@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
-use stockade::front::hawk::{Mode, SandboxConfig, wrap_command};
+use stockade::compat::hawk::{Mode, SandboxConfig, wrap_command};
 
 use crate::context::STOCKADE;
 

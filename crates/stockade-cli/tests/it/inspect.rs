@@ -160,3 +160,87 @@ fn a_terminal_is_inspected_too() {
     let report: Value = serde_json::from_slice(&report).unwrap();
     assert_eq!(report["inspection"]["findings"][0]["stream"], "terminal");
 }
+
+const TOKEN: &str = "ghp_vPqMZ0t3JkXq1sLw8bRzNd5cFy2aUe4HgTi7";
+
+/// The token leaves the command in two pieces, on both streams; the control shows it whole.
+#[test]
+fn redacted_output_holds_no_byte_of_a_secret_and_the_report_counts() {
+    if !can_run("redacted_output_holds_no_byte_of_a_secret_and_the_report_counts") {
+        return;
+    }
+    let context = Context::new();
+    let (head, tail) = TOKEN.split_at(12);
+    let script = format!(
+        "printf 'token={head}'; printf '{tail}\\nMYSQL_PASSWORD=Tr0ub4dor&3x\\ndone\\n'; \
+         printf 'last {TOKEN}' >&2; exit 3"
+    );
+    let control = context
+        .stockade(["run", "--", "sh", "-c", &script])
+        .ends_with(3);
+    assert!(control.stdout.contains(TOKEN) && control.stderr.contains(TOKEN));
+    let words = ["run", "--redact", "--report", "r.json", "--", "sh", "-c"];
+    let ran = context
+        .stockade(words.into_iter().chain([script.as_str()]))
+        .ends_with(3);
+    assert_eq!(
+        ran.stdout,
+        "token=[redacted secret.github-token]\nMYSQL_PASSWORD=[redacted secret.password]\ndone\n"
+    );
+    assert!(
+        ran.stderr
+            .starts_with("last [redacted secret.github-token]"),
+        "{ran:#?}"
+    );
+    assert!(
+        ran.stderr.contains("masked 3 secrets in the output"),
+        "{ran:#?}"
+    );
+    let report = std::fs::read(context.project().join("r.json")).unwrap();
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["redaction"]["count"], 3, "{report:#}");
+    assert!(report["inspection"].is_null());
+}
+
+#[test]
+fn redaction_lets_a_prompt_through_and_passes_other_bytes_as_they_are() {
+    if !can_run("redaction_lets_a_prompt_through_and_passes_other_bytes_as_they_are") {
+        return;
+    }
+    let context = Context::new();
+    let mut child = context
+        .command(["run", "--redact", "-q", "--", "sh", "-c"])
+        .arg("printf 'name: '; read name; printf 'hello %s, \\377\\001' \"$name\"")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let mut prompt = [0; 6];
+    std::io::Read::read_exact(&mut output, &mut prompt).unwrap();
+    assert_eq!(&prompt, b"name: ");
+    child.stdin.take().unwrap().write_all(b"you\n").unwrap();
+    let mut rest = Vec::new();
+    std::io::Read::read_to_end(&mut output, &mut rest).unwrap();
+    assert_eq!(rest, b"hello you, \xff\x01");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_terminal_is_redacted_too() {
+    let test = "a_terminal_is_redacted_too";
+    if !can_run(test) || !has(test, "tool:script", &["script", "--version"]) {
+        return;
+    }
+    let context = Context::new();
+    let line = format!("{STOCKADE} run --redact --report r.json -- echo {TOKEN}");
+    let ran = context.other(&["script", "-qec", &line, "/dev/null"]);
+    assert!(!ran.stdout.contains("3JkXq1sLw8bRzNd5"), "{ran:#?}");
+    assert!(
+        ran.stdout.contains("[redacted secret.github-token]"),
+        "{ran:#?}"
+    );
+    let report = std::fs::read(context.project().join("r.json")).unwrap();
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["redaction"]["count"], 1);
+}

@@ -5,6 +5,7 @@
 )]
 #![cfg(target_os = "linux")]
 
+mod backend_hints;
 mod backends;
 mod bad_input;
 mod basics;
@@ -14,15 +15,33 @@ mod crowd;
 mod doctor;
 mod explain;
 mod front;
+mod grants_generated;
+mod hint_list;
+mod hints;
+mod init;
 mod inspect;
+mod library_hints;
+mod machine_hints;
+mod mcp;
+mod nested;
 mod network;
 mod policy;
 mod proxy;
 mod run;
+mod sdk;
+mod serve;
+mod session;
+mod session_faults;
+mod session_hints;
 mod tiers;
 mod transform;
 mod verify;
 mod ws;
 mod ws_differences;
+mod ws_generated;
+mod ws_guarded;
+mod ws_hints;
+mod ws_imports;
 mod ws_lives;
 mod ws_places;
+mod ws_transactions;

@@ -304,6 +304,39 @@ fn a_wide_list_must_be_asked_for_and_an_upstream_needs_a_list() {
     ran.ends_with(2);
 }
 
+/// The password is in the wrong place, in a scheme that is none, or behind a port that is none.
+#[test]
+fn an_upstream_that_can_not_be_read_keeps_its_password() {
+    let context = Context::new();
+    for url in [
+        "http://me:s3cr3t@",
+        "http://me:s3cr3t@host:99999",
+        "socks5://me:s3cr3t@host:1",
+        "http://me:s3cr3t",
+        "me:s3cr3t@ho st:1",
+    ] {
+        for command in [
+            &["run", "--allow", "a.test", "--upstream", url, "--", "true"][..],
+            &["proxy", "--allow", "a.test", "--upstream", url],
+            &[
+                "run",
+                "--json",
+                "--allow",
+                "a.test",
+                "--upstream",
+                url,
+                "--",
+                "true",
+            ],
+        ] {
+            let ran = context.stockade(command);
+            assert_ne!(ran.code, 0, "{command:?}");
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(!said.contains("s3cr3t"), "{said}");
+        }
+    }
+}
+
 /// A client says "could not connect" or "no such host"; Stockade says why.
 #[test]
 fn who_tries_to_leave_a_network_that_is_off_is_told() {

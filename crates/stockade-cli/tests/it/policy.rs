@@ -140,3 +140,32 @@ fn files_for_stockade_are_found_from_where_it_was_started() {
     let out = context.project().join("sub/out");
     assert_eq!(answer["path"]["path"], out.to_str().unwrap());
 }
+
+#[test]
+fn a_projects_file_is_checked_as_run_reads_it() {
+    let context = Context::new();
+    context.file(
+        "stockade.toml",
+        "version = 1\n[network]\nallow = [\"a.test\"]\n",
+    );
+    context.stockade(["run", "--", "true"]).ends_with(125);
+    let refused = context
+        .stockade(["policy", "check", "stockade.toml"])
+        .ends_with(1);
+    assert!(refused.stderr.contains("stockade.toml:3"), "{refused:#?}");
+    let json = context.stockade(["policy", "check", "--json", "stockade.toml"]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["valid"], false);
+    // The same text in a file of the user's own grants.
+    context.file("own.toml", "version = 1\n[network]\nallow = [\"a.test\"]\n");
+    context
+        .stockade(["policy", "check", "own.toml"])
+        .ends_with(0);
+    context.file(
+        "stockade.toml",
+        "version = 1\n[network]\nblock = [\"a.test\"]\n",
+    );
+    context
+        .stockade(["policy", "check", "stockade.toml"])
+        .ends_with(0);
+}

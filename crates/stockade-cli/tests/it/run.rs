@@ -1,8 +1,9 @@
 //! `run`: what the caller sees of a command.
 
 use std::path::Path;
+use std::process::Command;
 
-use crate::context::{Context, STOCKADE};
+use crate::context::{Context, STOCKADE, has, run};
 
 fn bare<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let mut args = vec!["run", "--danger-full-access", "--"];
@@ -43,19 +44,38 @@ fn a_command_ends_as_a_shell_would_say() {
 }
 
 #[test]
-fn a_command_without_its_dashes_is_told_where_it_goes() {
+fn a_command_needs_no_dashes() {
     let context = Context::new();
-    let refused = context
-        .stockade(["run", "--read-only", "ls", "-l"])
-        .ends_with(2);
-    let advice = "stockade run -- ls";
-    assert!(refused.stderr.contains(advice), "{refused:#?}");
-    let refused = context.stockade(["run", "--json", "ls"]).ends_with(2);
-    assert!(refused.stderr.contains(advice), "{refused:#?}");
-    let refused = context
-        .stockade(["run", "--nonsense", "--", "ls"])
-        .ends_with(2);
-    assert!(!refused.stderr.contains(advice), "{refused:#?}");
+    let args = ["run", "--read-only", "printf", "%s|", "--json", "-v"];
+    assert_eq!(context.stockade(args).ends_with(0).stdout, "--json|-v|");
+    let mistyped = context.stockade(["run", "--nonsense", "ls"]).ends_with(2);
+    assert!(mistyped.stderr.contains("--nonsense"), "{mistyped:#?}");
+}
+
+#[test]
+fn without_a_command_a_terminal_gets_a_shell() {
+    let context = Context::new();
+    let refused = context.stockade(["run", "-q"]).ends_with(2);
+    let name = "without_a_command_a_terminal_gets_a_shell";
+    if !has(
+        name,
+        "tool:script",
+        &["script", "-qec", "true", "/dev/null"],
+    ) {
+        return;
+    }
+    assert!(refused.stderr.contains("no command"), "{refused:#?}");
+    let typed = context.file("typed", "echo $((6 * 7))-$PPID\nexit 7\n");
+    for (word, shell) in [("shell", "/bin/sh"), ("run", "/bin/missing")] {
+        let mut command = Command::new("script");
+        context.place(&mut command);
+        let line = format!("env SHELL={shell} {STOCKADE} {word} -q");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        command.env("SHELL", "/bin/sh");
+        command.stdin(std::fs::File::open(&typed).unwrap());
+        let ran = run(command).ends_with(7);
+        assert!(ran.stdout.contains("42-"), "{ran:#?}");
+    }
 }
 
 #[test]
@@ -69,6 +89,34 @@ fn the_command_gets_its_arguments_and_streams_untouched() {
         .stockade(bare(&["sh", "-c", "echo talk >&2"]))
         .ends_with(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "talk\n"));
+}
+
+/// The command has run: 125 would say that it has not.
+#[test]
+fn a_report_that_can_not_be_written_is_told_after_the_run() {
+    let context = Context::new();
+    for (code, told) in [(0, 1), (7, 7)] {
+        let script = format!("echo x >> made; echo x > /usr/no; exit {code}");
+        let words = [
+            "run",
+            "--explain",
+            "--report",
+            "/dev/full",
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ];
+        let ran = context.stockade(words).ends_with(told);
+        assert!(ran.stderr.contains("can't write the report"), "{ran:#?}");
+        assert!(ran.stderr.contains("refused: "), "{ran:#?}");
+    }
+    let made = std::fs::read_to_string(context.project().join("made")).unwrap();
+    assert_eq!(made, "x\nx\n");
+    // The control: what fails before has the code that says so.
+    let missing = ["run", "--report", "missing/report", "--", "touch", "begun"];
+    context.stockade(missing).ends_with(125);
+    assert!(!context.project().join("begun").exists());
 }
 
 #[test]
@@ -258,10 +306,9 @@ fn a_sandbox_in_a_sandbox_is_a_clear_error() {
     let ran = context.stockade(["run", "--read", STOCKADE, "--", "sh", "-c", &inner]);
     let ran = ran.ends_with(0);
     assert_eq!(ran.stdout, "ended 125\n", "{ran:#?}");
-    assert!(
-        ran.stderr.contains("a sandbox of Stockade already"),
-        "{ran:#?}"
-    );
+    let reason = "a sandbox around this one listens to system calls already";
+    assert!(ran.stderr.contains(reason), "{ran:#?}");
+    assert!(ran.stderr.contains("hint: --best-effort"), "{ran:#?}");
     assert!(!marker.exists(), "{ran:#?}");
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use stockade::SandboxManager;
+use stockade::compat::vtcode::SandboxManager;
 use stockade_policy::{CommandSpec, ExecEnv, SandboxPolicy};
 
 const STOCKADE: &str = env!("CARGO_BIN_EXE_stockade");

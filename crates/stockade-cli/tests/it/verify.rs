@@ -239,3 +239,22 @@ fn run_does_not_start_what_the_verifier_refuses() {
         .ends_with(0);
     assert!(context.project().join("ran").exists());
 }
+
+#[test]
+fn what_was_not_read_is_not_safe() {
+    let context = Context::new();
+    context.file("good.py", "print(1)\n");
+    for command in ["verify", "inspect"] {
+        let ran = context
+            .stockade([command, "--json", "good.py", "missing.py"])
+            .ends_with(2);
+        let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(json["safe"], false, "{command}: {json:#}");
+        assert!(ran.stderr.contains("missing.py"), "{ran:#?}");
+        let ran = context
+            .stockade([command, "--json", "good.py"])
+            .ends_with(0);
+        let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(json["safe"], true, "{command}: {json:#}");
+    }
+}

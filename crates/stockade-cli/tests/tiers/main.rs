@@ -62,11 +62,6 @@ const BEYOND: &[(&str, &str)] = &[
         "the kernel's own error where a file without a name can't be linked",
     ),
     ("I05", "a /tmp of its own"),
-    // The suite itself looks for what is left when all runs are over.
-    (
-        "M07",
-        "a /tmp without the directories of runs at the same time",
-    ),
     ("T01", "a /tmp of its own"),
     ("V03", "a network of its own"),
     ("W03", "a loopback of its own"),

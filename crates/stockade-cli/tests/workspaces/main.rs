@@ -39,6 +39,8 @@ const BESIDE: &[(&str, &str)] = &[
     ),
     ("F20b", CHANGES),
     ("F25", CHANGES),
+    ("G03", AT_COMMIT),
+    ("G03d", AT_COMMIT),
     ("G05", CHANGES),
     (
         "G14",
@@ -48,6 +50,8 @@ const BESIDE: &[(&str, &str)] = &[
         "M01b",
         "the store lies in the home, which is therefore refused",
     ),
+    ("M01c", CHANGES),
+    ("M04", AT_COMMIT),
     ("N07b", CHANGES),
     (
         "S11",
@@ -55,6 +59,9 @@ const BESIDE: &[(&str, &str)] = &[
     ),
     ("S16", CHANGES),
 ];
+
+/// Nothing of it reaches the host before a commit, which rows G27 to G29 of the contract are about.
+const AT_COMMIT: &str = "it may be done inside, and a commit keeps it back";
 
 /// Most of what works in the contract shows on the host, where nothing shows here.
 const CHANGES: &str = "what it may do must show on the host";

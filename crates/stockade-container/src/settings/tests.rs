@@ -1,7 +1,7 @@
 use std::fs;
 
-use stockade::Spec;
-use stockade::backend::foundation::{self, Words};
+use stockade_engine::Spec;
+use stockade_engine::backend::foundation::{self, Words};
 use stockade_policy::profile::{Backend as Name, Profile};
 use stockade_policy::{SandboxPolicy, Surroundings as Around};
 
@@ -43,6 +43,7 @@ fn body(project: &Path, image: Option<&str>) -> ContainerCreateBody {
         devices: "",
         processes: "",
         privileges: "",
+        privileges_gap: None,
         seccomp: "",
         seccomp_gap: None,
         network: "",

@@ -18,6 +18,7 @@ mod programs;
 mod sensitive;
 mod services;
 mod sockets;
+mod verdict;
 
 use std::ops::Range;
 
@@ -30,10 +31,11 @@ use crate::trigger::Triggers;
 use outflow::{Manner, Outflow};
 use places::LITERALS;
 use programs::{CODE, SHELLS};
+use verdict::Verdicts;
 
-/// All that is looked for, in the order: commands, programs, shells, links.
-const ALL: [&str; PROGRAMS_END + SHELLS.len() + links::LITERALS.len()] = {
-    let mut all = [""; PROGRAMS_END + SHELLS.len() + links::LITERALS.len()];
+/// All that is looked for, in the order: commands, programs, shells, links, hidden commands.
+const ALL: [&str; LINKS_END + verdict::HIDDEN.len()] = {
+    let mut all = [""; LINKS_END + verdict::HIDDEN.len()];
     let mut at = 0;
     while at < all.len() {
         all[at] = if at < LITERALS.len() {
@@ -42,8 +44,10 @@ const ALL: [&str; PROGRAMS_END + SHELLS.len() + links::LITERALS.len()] = {
             CODE[at - LITERALS.len()]
         } else if at < SHELLS_END {
             SHELLS[at - PROGRAMS_END]
-        } else {
+        } else if at < LINKS_END {
             links::LITERALS[at - SHELLS_END]
+        } else {
+            verdict::HIDDEN[at - LINKS_END]
         };
         at += 1;
     }
@@ -52,6 +56,7 @@ const ALL: [&str; PROGRAMS_END + SHELLS.len() + links::LITERALS.len()] = {
 
 const PROGRAMS_END: usize = LITERALS.len() + CODE.len();
 const SHELLS_END: usize = PROGRAMS_END + SHELLS.len();
+const LINKS_END: usize = SHELLS_END + links::LITERALS.len();
 
 /// How many commands of one line are read on their own.
 const TAILS: usize = 4;
@@ -64,8 +69,17 @@ pub(crate) fn scan(view: &View<'_>, allowed: &HostList) -> Vec<Finding> {
     let mut found: Vec<(Range<usize>, Outflow)> = Vec::new();
     let mut code_done = 0;
     let (mut passage_done, mut tail_done, mut tails) = (0, 0, 0);
+    let mut hidden_done = 0;
+    let mut verdicts = Verdicts::new();
     TRIGGERS.scan(text, |at, literal| {
-        if literal >= SHELLS_END {
+        if literal >= LINKS_END {
+            if at >= hidden_done.max(passage_done) {
+                let passage = places::passage(text, at);
+                hidden_done = passage.end;
+                let script = utf8(text, &passage);
+                add(&passage, verdicts.outflows(&script), &mut found);
+            }
+        } else if literal >= SHELLS_END {
             links::at(text, at, allowed, &mut found);
         } else if literal >= PROGRAMS_END {
             programs::raw_shell(text, at, literal - PROGRAMS_END, &mut found);
@@ -78,7 +92,7 @@ pub(crate) fn scan(view: &View<'_>, allowed: &HostList) -> Vec<Finding> {
             if at >= passage_done {
                 let passage = places::passage(text, at);
                 passage_done = passage.end;
-                read(text, passage, &mut found);
+                read(text, passage, &mut verdicts, &mut found);
             }
             // Not part of a script: after a prompt, or shown in prose.
             if !found
@@ -91,7 +105,7 @@ pub(crate) fn scan(view: &View<'_>, allowed: &HostList) -> Vec<Finding> {
                 // The tails of one line are few, so that a long line is not read over and over.
                 tails = if at >= tail_done { 1 } else { tails + 1 };
                 tail_done = tail_done.max(tail.end);
-                read(text, tail, &mut found);
+                read(text, tail, &mut verdicts, &mut found);
             }
         }
     });
@@ -100,29 +114,50 @@ pub(crate) fn scan(view: &View<'_>, allowed: &HostList) -> Vec<Finding> {
         .filter_map(|(range, outflow)| finding(view, range, outflow, allowed))
         .collect();
     findings.sort_by_key(|finding| (finding.span.start, std::cmp::Reverse(finding.level)));
-    findings.dedup_by(|b, a| a.rule == b.rule && b.span.start < a.span.end);
+    findings.dedup_by(|b, a| {
+        let inside = b.span.start < a.span.end;
+        inside && (a.rule == b.rule || b.rule == verdict::RULE && a.level >= b.level)
+    });
     findings
 }
 
 /// Reads a passage as a script.
-fn read(text: &[u8], passage: Range<usize>, found: &mut Vec<(Range<usize>, Outflow)>) {
+fn read(
+    text: &[u8],
+    passage: Range<usize>,
+    verdicts: &mut Verdicts,
+    found: &mut Vec<(Range<usize>, Outflow)>,
+) {
+    let script = utf8(text, &passage);
+    let outflows = command::outflows(&script);
+    if outflows.is_empty() {
+        programs::quoted_commands(&script, passage.start, found);
+    }
+    add(&passage, outflows, found);
+    add(&passage, verdicts.outflows(&script), found);
+}
+
+fn add(
+    passage: &Range<usize>,
+    outflows: Vec<(stockade_shell::Span, Outflow)>,
+    found: &mut Vec<(Range<usize>, Outflow)>,
+) {
+    let base = passage.start;
+    let place = |(span, outflow): (stockade_shell::Span, Outflow)| {
+        (base + span.start..base + span.end, outflow)
+    };
+    found.extend(outflows.into_iter().map(place));
+}
+
+/// A passage as text. Placeholders of the same length keep the offsets where it is no UTF-8.
+fn utf8(text: &[u8], passage: &Range<usize>) -> String {
     let bytes = text.get(passage.clone()).unwrap_or_default();
-    // Placeholders of the same length keep the offsets where the text is no UTF-8.
     let mut script = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         script.push_str(chunk.valid());
         script.extend(chunk.invalid().iter().map(|_| '?'));
     }
-    let outflows = command::outflows(&script);
-    if outflows.is_empty() {
-        programs::quoted_commands(&script, passage.start, found);
-    }
-    for (span, outflow) in outflows {
-        found.push((
-            passage.start + span.start..passage.start + span.end,
-            outflow,
-        ));
-    }
+    script
 }
 
 fn finding(

@@ -9,6 +9,7 @@ static CONCEALED: Rule = Rule {
     id: "injection.hidden-markup",
     theme: Theme::Disguise,
     weight: 2.0,
+    is_role: false,
     steps: &[],
 };
 

@@ -14,6 +14,7 @@ const fn forged(weight: f32) -> Rule {
         id: "injection.forged-role",
         theme: Theme::Forgery,
         weight,
+        is_role: false,
         steps: &[],
     }
 }
@@ -23,6 +24,7 @@ const fn called(weight: f32) -> Rule {
         id: "injection.forged-call",
         theme: Theme::Forgery,
         weight,
+        is_role: false,
         steps: &[],
     }
 }

@@ -7,12 +7,11 @@
 //! text: a paraphrase that avoids every known meaning passes.
 
 mod concealed;
-mod english;
-mod foreign;
 pub(crate) mod hidden;
 mod lexicon;
 mod markers;
 mod matcher;
+mod register;
 mod rules;
 mod score;
 mod words;
@@ -30,6 +29,7 @@ static ENCODED: Rule = Rule {
     id: "injection.encoded",
     theme: Theme::Disguise,
     weight: 2.0,
+    is_role: false,
     steps: &[],
 };
 

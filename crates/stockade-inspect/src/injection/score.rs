@@ -1,6 +1,7 @@
 //! Weak signals together: passages, their scores, and the findings they give.
 
 use super::matcher::Signal;
+use super::register;
 use super::rules::Theme;
 use crate::finding::{Finding, FindingType, ThreatLevel};
 use crate::normalize::View;
@@ -14,6 +15,8 @@ const LONGEST: u32 = 400;
 const REPEATED: f32 = 0.3;
 /// Weight from which a signal is worth a finding of its own.
 const NOTABLE: f32 = 2.5;
+/// A signal below this weight stands in honest prompts too.
+const MAX_SIDE_WEIGHT: f32 = 2.5;
 
 /// The score from which a passage is reported, in a text of this many bytes.
 ///
@@ -62,6 +65,8 @@ fn report(view: &View<'_>, passage: &[Signal], threshold: f32, findings: &mut Ve
     }
     let confidence = 1.0 / (1.0 + (-(score - threshold + 0.5)).exp());
     let level = match score - threshold {
+        // An honest prompt gives a role and a task too: worth knowing, no reason to stop.
+        _ if is_role_only(passage) && register::is_prompt(view.text()) => ThreatLevel::Low,
         over if over >= 5.0 => ThreatLevel::Critical,
         over if over >= 2.5 => ThreatLevel::High,
         _ => ThreatLevel::Medium,
@@ -115,6 +120,15 @@ fn report(view: &View<'_>, passage: &[Signal], threshold: f32, findings: &mut Ve
             confidence,
         });
     }
+}
+
+/// True if nothing of weight speaks for an attack but that the text gives its reader a role.
+fn is_role_only(passage: &[Signal]) -> bool {
+    let others = passage
+        .iter()
+        .filter(|signal| !signal.rule.is_role && signal.weight > 0.0)
+        .map(|signal| signal.weight);
+    others.fold(0.0_f32, f32::max) < MAX_SIDE_WEIGHT
 }
 
 /// Adds up a passage: themes in full, further rules of one theme in part, repetitions not at all.

@@ -9,6 +9,7 @@ mod sign;
 
 use std::ops::Range;
 
+use super::formats::tables::STOP_VALUES;
 use super::name::{Promise, promise};
 use super::shape::{contains, is_example, is_filler, is_reference, is_uuid, is_wordy, kinds};
 pub(super) use random::looks_random;
@@ -49,9 +50,14 @@ pub(super) fn at(text: &[u8], at: usize) -> Option<Assigned> {
     let promise = promise(name)?;
     let flag = name.starts_with(b"-");
     let (from, sign) = operator(text, start..end, flag)?;
-    let (value, quoted) = value(text, from)?;
+    let (mut value, quoted) = value(text, from)?;
+    let raw_end = value.end;
+    // `" value "`: blanks inside the quotes are not part of the value.
+    let blanks = |bytes: &[u8]| bytes.len() - bytes.trim_ascii_start().len();
+    value.start += blanks(text.get(value.clone())?);
+    value.end = value.start + text.get(value.clone())?.trim_ascii_end().len();
     let bytes = text.get(value.clone())?;
-    let follow = text.get(value.end + usize::from(quoted)).copied();
+    let follow = text.get(raw_end + usize::from(quoted)).copied();
     if !quoted
         && sign == Sign::Equals
         && promise == Promise::Password
@@ -360,73 +366,6 @@ fn is_identifier(value: &[u8]) -> bool {
         && (value.contains(&b'.') || value.contains(&b'_'))
         && (object || !parts.any(|part| part.len() >= 16 && looks_random(part)))
 }
-
-const STOP_VALUES: [&str; 64] = [
-    "password",
-    "passwd",
-    "pass",
-    "secret",
-    "token",
-    "none",
-    "null",
-    "nil",
-    "true",
-    "false",
-    "string",
-    "str",
-    "text",
-    "bytes",
-    "undefined",
-    "default",
-    "required",
-    "optional",
-    "test",
-    "testing",
-    "value",
-    "number",
-    "bool",
-    "boolean",
-    "object",
-    "hidden",
-    "input",
-    "char",
-    "varchar",
-    "basic",
-    "bearer",
-    "digest",
-    "credentials",
-    "apikey",
-    "api_key",
-    "api-key",
-    "access_token",
-    "refresh_token",
-    "username",
-    "user",
-    "empty",
-    "auto",
-    "prompt",
-    "ask",
-    "disabled",
-    "enabled",
-    "unset",
-    "deprecated",
-    "sensitive",
-    "self",
-    "this",
-    "name",
-    "email",
-    "plain",
-    "plaintext",
-    "keyring",
-    "oauth",
-    "oauth2",
-    "jwt",
-    "hashed",
-    "await",
-    "yield",
-    "return",
-    "lambda",
-];
 
 #[cfg(test)]
 mod tests {

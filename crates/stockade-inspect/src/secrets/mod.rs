@@ -7,61 +7,53 @@
 mod assign;
 mod checksum;
 mod custom;
+mod formats;
 mod name;
 mod shape;
-mod tokens;
 
 use std::ops::Range;
 
-use custom::{CUSTOM, Match};
+use custom::{CUSTOM, Match, commands};
+use formats::tables::{CALLS, COMMANDS, KEYWORDS, SERVICES};
+use formats::{ANCHORS, FORMATS};
 use name::Promise;
-use shape::{is_example, is_filler};
-use tokens::{Check, TOKENS, Token};
 
 use crate::finding::{Finding, FindingType, ThreatLevel};
 use crate::normalize::View;
 use crate::redact;
 use crate::trigger::Triggers;
 
-/// Words inside names that promise a secret.
-const KEYWORDS: [&str; 17] = [
-    "passw",
-    "passphrase",
-    "pass",
-    "pwd",
-    "secret",
-    "token",
-    "key",
-    "credential",
-    "_pw",
-    "login",
-    "_pat",
-    "crumb",
-    "psk",
-    "auth[",
-    "auth =",
-    "auth=",
-    "auth: ",
+/// How many literals begin each sort of secret, in the order of [`LITERALS`].
+const SORTS: [usize; 6] = [
+    ANCHORS.len(),
+    CUSTOM.len(),
+    COMMANDS.len(),
+    CALLS.len(),
+    KEYWORDS.len(),
+    SERVICES.len(),
 ];
 
-const LITERALS: [&str; tokens::COUNT + CUSTOM.len() + KEYWORDS.len()] = {
-    let mut all = [""; tokens::COUNT + CUSTOM.len() + KEYWORDS.len()];
+const COUNT: usize = SORTS[0] + SORTS[1] + SORTS[2] + SORTS[3] + SORTS[4] + SORTS[5];
+
+const LITERALS: [&str; COUNT] = {
+    let mut all = [""; COUNT];
     let mut at = 0;
-    while at < tokens::COUNT {
-        all[at] = TOKENS[at].prefix;
-        at += 1;
-    }
-    let mut custom = 0;
-    while custom < CUSTOM.len() {
-        all[at] = CUSTOM[custom].0;
-        custom += 1;
-        at += 1;
-    }
-    let mut keyword = 0;
-    while keyword < KEYWORDS.len() {
-        all[at] = KEYWORDS[keyword];
-        keyword += 1;
-        at += 1;
+    let mut sort = 0;
+    while sort < SORTS.len() {
+        let mut row = 0;
+        while row < SORTS[sort] {
+            all[at] = match sort {
+                0 => ANCHORS[row].0,
+                1 => CUSTOM[row].0,
+                2 => COMMANDS[row].0,
+                3 => CALLS[row].0,
+                4 => KEYWORDS[row],
+                _ => SERVICES[row],
+            };
+            at += 1;
+            row += 1;
+        }
+        sort += 1;
     }
     all
 };
@@ -74,86 +66,32 @@ pub(crate) fn scan(view: &View<'_>, runs: &[Range<usize>]) -> Vec<Finding> {
     let mut matches = Vec::new();
     let mut assigned_until = 0;
     TRIGGERS.scan(text, |at, literal| {
-        if let Some(token) = TOKENS.get(literal) {
-            matches.extend(recognise(token, text, at));
-        } else if let Some((_, recognise)) = CUSTOM.get(literal - TOKENS.len()) {
-            matches.extend(recognise(text, at));
-        } else if at >= assigned_until
-            && let Some(found) = assign::at(text, at)
-        {
+        let mut row = literal;
+        let mut sort = 0;
+        while row >= SORTS[sort] {
+            row -= SORTS[sort];
+            sort += 1;
+        }
+        match sort {
+            0 => matches.extend(FORMATS[ANCHORS[row].1].find(text, at, ANCHORS[row].0)),
+            1 => matches.extend(CUSTOM[row].1(text, at)),
+            2 => matches.extend(commands::option(text, at, &COMMANDS[row])),
+            3 => matches.extend(commands::argument(text, at, &CALLS[row])),
             // One assignment can hold several keywords in its name: `secret_access_key`.
-            assigned_until = found.value.end;
-            matches.push(assigned(found));
+            _ if at < assigned_until => {}
+            _ => {
+                if let Some(found) = assign::at(text, at) {
+                    assigned_until = found.value.end;
+                    matches.push(assigned(found));
+                }
+            }
         }
     });
-    matches.extend(
-        runs.iter()
-            .filter_map(|run| custom::in_run(text, run.clone())),
-    );
+    matches.extend(runs.iter().filter_map(|run| formats::in_run(text, run)));
     keep_best(matches)
         .into_iter()
         .map(|found| finding(view, &found))
         .collect()
-}
-
-fn recognise(token: &Token, text: &[u8], at: usize) -> Option<Match> {
-    let start = at + token.prefix.len();
-    if text.get(at..start)? != token.prefix.as_bytes() {
-        return None;
-    }
-    let before = at.checked_sub(1).and_then(|before| text.get(before));
-    if before.is_some_and(|byte| {
-        byte.is_ascii_alphanumeric()
-            || matches!(byte, b'_' | b'-' | b'.' | b'/') && token.check == Check::Random
-    }) {
-        return None;
-    }
-    let length = token.alphabet.run(text.get(start..)?, token.length.1 + 1);
-    // Sentences end in full stops, names in hyphens: not part of the token.
-    let trailing = text
-        .get(start..start + length)?
-        .iter()
-        .rev()
-        .take_while(|b| matches!(b, b'.' | b'-' | b'='))
-        .count();
-    let length = if length > token.length.1 || length - trailing >= token.length.0 {
-        length - trailing
-    } else {
-        length
-    };
-    if length < token.length.0 || length > token.length.1 {
-        return None;
-    }
-    let body = text.get(start..start + length)?;
-    if text
-        .get(start + length)
-        .is_some_and(u8::is_ascii_alphanumeric)
-    {
-        return None;
-    }
-    if is_filler(body) || is_example(body) || body.ends_with(b"EXAMPLE") {
-        return None;
-    }
-    let confidence = match token.check {
-        Check::Crc if checksum::base62_crc32(body) => 0.99,
-        Check::Crc => 0.8,
-        Check::Random if !is_random(body) => return None,
-        Check::Random => 0.85,
-        Check::None => 0.93,
-    };
-    Some(Match {
-        rule: token.rule,
-        name: token.name,
-        value: at..start + length,
-        level: token.level,
-        confidence,
-    })
-}
-
-fn is_random(body: &[u8]) -> bool {
-    let digits = body.iter().any(u8::is_ascii_digit) && shape::entropy(body) >= 2.6;
-    let letters = body.len() >= 24 && shape::entropy(body) >= 3.5 && !shape::is_wordy(body);
-    digits || letters
 }
 
 fn assigned(found: assign::Assigned) -> Match {

@@ -1,5 +1,10 @@
 //! Names that promise a secret: which identifiers do, and which only look like it.
 
+use super::formats::tables::{
+    KEY_OWNERS, NOT_SECRET, NOT_VALUES, PASSWORD_ENDS, PASSWORD_WORDS, SERVICES, TOKEN_ENDS,
+    TOKEN_WORDS, VARIANTS,
+};
+
 /// What sort of value a name promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Promise {
@@ -32,71 +37,23 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
 
 /// Words after the name of a secret that leave it one: `API_KEY_PROD`, `password2`.
 fn is_variant(part: &str) -> bool {
-    part.bytes().all(|byte| byte.is_ascii_digit())
-        || matches!(
-            part,
-            "prod"
-                | "production"
-                | "dev"
-                | "test"
-                | "staging"
-                | "live"
-                | "default"
-                | "value"
-                | "string"
-                | "b64"
-                | "base64"
-                | "hex"
-                | "plain"
-                | "raw"
-                | "old"
-                | "new"
-                | "local"
-                | "json"
-                | "secondary"
-                | "base"
-        )
+    part.bytes().all(|byte| byte.is_ascii_digit()) || VARIANTS.contains(&part)
 }
 
 fn part_promise(part: &str, before: Option<&str>) -> Option<Promise> {
-    if PASSWORDS.iter().any(|word| part.ends_with(word))
-        || matches!(
-            part,
-            "pass"
-                | "pwd"
-                | "pw"
-                | "passcode"
-                | "psk"
-                | "userpass"
-                | "dbpass"
-                | "storepass"
-                | "keypass"
-                | "srcstorepass"
-                | "deststorepass"
-                | "rootpass"
-                | "adminpass"
-                | "ftppass"
-                | "smtppass"
-                | "mailpass"
-                | "wifipass"
-                | "loginpass"
-        )
-    {
+    let ends_with = |ends: &[&str]| ends.iter().any(|end| part.ends_with(end));
+    if ends_with(PASSWORD_ENDS) || PASSWORD_WORDS.contains(&part) {
         return Some(Promise::Password);
     }
-    if TOKENS.iter().any(|word| part.ends_with(word))
-        || part.ends_with("secret")
-        || part.ends_with("token")
-        || matches!(
-            part,
-            "token" | "secret" | "secrets" | "credential" | "credentials" | "authorization"
-        )
+    if ends_with(TOKEN_ENDS)
+        || TOKEN_WORDS.contains(&part)
         || (part == "key" && before.is_some_and(|word| KEY_OWNERS.contains(&word)))
         || (part == "auth" && before.is_none())
     {
         return Some(Promise::Token);
     }
     (matches!(part, "key" | "login" | "crumb" | "pat")
+        || SERVICES.contains(&part)
         || (part.ends_with("key") && part.len() <= 16))
         .then_some(Promise::Key)
 }
@@ -127,181 +84,6 @@ fn parts(name: &[u8]) -> Vec<String> {
     parts
 }
 
-const PASSWORDS: [&str; 6] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "userpwd",
-    "dbpwd",
-    "passwort",
-];
-
-const TOKENS: [&str; 14] = [
-    "apikey",
-    "apitoken",
-    "authtoken",
-    "accesstoken",
-    "accesskey",
-    "secretkey",
-    "clientsecret",
-    "appsecret",
-    "privatekey",
-    "authkey",
-    "apisecret",
-    "bearertoken",
-    "refreshtoken",
-    "sharedkey",
-];
-
-const KEY_OWNERS: [&str; 24] = [
-    "api",
-    "access",
-    "secret",
-    "private",
-    "auth",
-    "account",
-    "signing",
-    "encryption",
-    "master",
-    "license",
-    "client",
-    "deploy",
-    "consumer",
-    "service",
-    "app",
-    "admin",
-    "shared",
-    "preshared",
-    "storage",
-    "subscription",
-    "developer",
-    "integration",
-    "unseal",
-    "write",
-];
-
-/// Last words of names that hold something *about* a secret.
-const NOT_VALUES: [&str; 92] = [
-    "file",
-    "filename",
-    "path",
-    "dir",
-    "url",
-    "uri",
-    "name",
-    "id",
-    "ids",
-    "type",
-    "types",
-    "length",
-    "len",
-    "size",
-    "count",
-    "field",
-    "label",
-    "regex",
-    "pattern",
-    "policy",
-    "prompt",
-    "hint",
-    "error",
-    "expiry",
-    "ttl",
-    "expires",
-    "expiration",
-    "header",
-    "param",
-    "params",
-    "endpoint",
-    "timeout",
-    "arn",
-    "ref",
-    "version",
-    "required",
-    "enabled",
-    "format",
-    "placeholder",
-    "input",
-    "column",
-    "index",
-    "range",
-    "kind",
-    "class",
-    "map",
-    "list",
-    "set",
-    "usage",
-    "limit",
-    "limits",
-    "env",
-    "var",
-    "location",
-    "provider",
-    "store",
-    "manager",
-    "helper",
-    "callback",
-    "handler",
-    "changed",
-    "reset",
-    "strength",
-    "rotation",
-    "sha",
-    "sha1",
-    "sha256",
-    "md5",
-    "hash",
-    "digest",
-    "checksum",
-    "fingerprint",
-    "at",
-    "scope",
-    "hashed",
-    "hashing",
-    "encrypted",
-    "prefix",
-    "suffix",
-    "leaf",
-    "node",
-    "parser",
-    "validator",
-    "template",
-    "info",
-    "status",
-    "state",
-    "code",
-    "value_type",
-    "message",
-    "msg",
-    "title",
-];
-
-/// Words that make the whole name harmless.
-const NOT_SECRET: [&str; 22] = [
-    "public",
-    "pub",
-    "primary",
-    "foreign",
-    "partition",
-    "sort",
-    "cache",
-    "keyboard",
-    "registry",
-    "hot",
-    "locale",
-    "i18n",
-    "csrf",
-    "xsrf",
-    "bypass",
-    "tokenizer",
-    "publishable",
-    "host",
-    "hostkey",
-    "idempotency",
-    "object",
-    "translation",
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,6 +102,8 @@ mod tests {
             ("clientSecret", Promise::Token),
             ("github_token", Promise::Token),
             ("LINKEDIN_KEY", Promise::Key),
+            ("airtable", Promise::Key),
+            ("MY_TRELLO_PROD", Promise::Key),
             ("PRIVATE_KEY_B64", Promise::Token),
         ] {
             assert_eq!(promise(name.as_bytes()), Some(expected), "{name}");
@@ -343,6 +127,7 @@ mod tests {
             "monkeys",
             "api_key_path",
             "key_id",
+            "twitch_channel",
             "password_hash",
             "bypass_token",
             "password_last_used",

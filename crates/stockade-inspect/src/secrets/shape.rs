@@ -1,5 +1,7 @@
 //! The shape of a value: its alphabet, its entropy, and the shapes that no secret has.
 
+use super::formats::tables::{EXAMPLE_WORDS, REFERENCE_PARTS, REFERENCE_STARTS};
+
 /// Which bytes the body of a token may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Alphabet {
@@ -21,6 +23,12 @@ pub(super) enum Alphabet {
     Uuid,
     /// `Dotted` and `=`.
     Padded,
+    /// `0-9`.
+    Digit,
+    /// `0-9a-f`.
+    LowerHex,
+    /// `Dotted` and `~`.
+    Secret,
 }
 
 impl Alphabet {
@@ -34,6 +42,11 @@ impl Alphabet {
             Self::Lower => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
             Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
             Self::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
+            Self::Digit => byte.is_ascii_digit(),
+            Self::LowerHex => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+            Self::Secret => {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'~')
+            }
             Self::Padded => {
                 byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'=')
             }
@@ -79,16 +92,18 @@ pub(super) fn is_uuid(value: &[u8]) -> bool {
         })
 }
 
+/// How many different bytes a value holds, letters in either case counted once.
+pub(super) fn distinct(value: &[u8]) -> usize {
+    let mut seen = [false; 256];
+    for byte in value {
+        seen[usize::from(byte.to_ascii_lowercase())] = true;
+    }
+    seen.iter().filter(|known| **known).count()
+}
+
 /// True for digits in ascending order, one repeated byte, a keyboard row: filler.
 pub(super) fn is_filler(value: &[u8]) -> bool {
-    let distinct = {
-        let mut seen = [false; 256];
-        for byte in value {
-            seen[usize::from(byte.to_ascii_lowercase())] = true;
-        }
-        seen.iter().filter(|known| **known).count()
-    };
-    if distinct <= 3 && value.len() >= 8 {
+    if distinct(value) <= 3 && value.len() >= 8 {
         return true;
     }
     let steps = value
@@ -103,43 +118,6 @@ pub(super) fn is_filler(value: &[u8]) -> bool {
     value.len() >= 8 && (steps * 10 >= value.len() * 8 || turns * 10 >= value.len() * 7)
 }
 
-/// Words that mark a value as an example, whatever surrounds them.
-const EXAMPLE_WORDS: [&str; 33] = [
-    "example",
-    "sample",
-    "placeholder",
-    "changeme",
-    "change_me",
-    "change-me",
-    "change_this",
-    "changethis",
-    "replace",
-    "redacted",
-    "insert",
-    "dummy",
-    "your_",
-    "your-",
-    "yourkey",
-    "yourtoken",
-    "yourpass",
-    "yoursecret",
-    "your ",
-    "<your",
-    "my_secret",
-    "mysecret_",
-    "my-secret",
-    "xxxx",
-    "****",
-    "....",
-    "todo",
-    "fixme",
-    "foobar",
-    "fake",
-    "notarealk",
-    "not-a-real",
-    "not_a_real",
-];
-
 /// True if the value says of itself that it is none.
 pub(super) fn is_example(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
@@ -150,39 +128,8 @@ pub(super) fn is_example(value: &[u8]) -> bool {
 
 /// True if the value is looked up elsewhere: a variable, a template, a call.
 pub(super) fn is_reference(value: &[u8]) -> bool {
-    const STARTS: [&[u8]; 15] = [
-        b"$",
-        b"<",
-        b"{{",
-        b"{%",
-        b"%{",
-        b"#{",
-        b"@{",
-        b"env.",
-        b"process.env",
-        b"os.",
-        b"ENV[",
-        b"%(",
-        b"[[",
-        b"ref+",
-        b"vault:",
-    ];
-    const PARTS: [&[u8]; 12] = [
-        b"${",
-        b"{{",
-        b"$(",
-        b"getenv",
-        b"environ",
-        b"secrets.",
-        b"process.env",
-        b"#{",
-        b"<%",
-        b"%s",
-        b"vars.",
-        b"ENV[",
-    ];
-    STARTS.iter().any(|start| value.starts_with(start))
-        || PARTS.iter().any(|part| contains(value, part))
+    REFERENCE_STARTS.iter().any(|start| value.starts_with(start.as_bytes()))
+        || REFERENCE_PARTS.iter().any(|part| contains(value, part.as_bytes()))
         || holds_braces(value)
         || (value.starts_with(b"%") && value.ends_with(b"%"))
         || (value.starts_with(b"__") && value.ends_with(b"__"))
@@ -213,6 +160,12 @@ pub(super) fn contains(haystack: &[u8], needle: &[u8]) -> bool {
 ///
 /// Three pairs in ten are in the table, so a random text of nine letters passes once in a hundred.
 pub(super) fn is_wordy(value: &[u8]) -> bool {
+    let (common, pairs) = common_pairs(value);
+    common * 100 >= pairs * 72
+}
+
+/// How many pairs of neighbouring letters words are made of, and how many pairs there are.
+pub(super) fn common_pairs(value: &[u8]) -> (usize, usize) {
     let mut pairs = 0_usize;
     let mut common = 0_usize;
     for pair in value.windows(2) {
@@ -228,7 +181,7 @@ pub(super) fn is_wordy(value: &[u8]) -> bool {
             common += usize::from(PAIRS[usize::from(row)] >> (column - b'a') & 1 == 1);
         }
     }
-    common * 100 >= pairs * 72
+    (common, pairs)
 }
 
 /// For each first letter, the second letters that follow it in words, one bit each.

@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use super::{command, init, tell};
+use super::{command, supervisor, tell};
 use crate::plan::{Network, Text};
 use crate::stage::{At, Failure, Stage};
 use crate::{network, sys};
@@ -44,7 +44,7 @@ pub(super) fn main(mut arguments: impl Iterator<Item = OsString>) -> Option<i32>
 
 fn prepare(network: &Network, line: BorrowedFd<'_>) -> Result<(), Failure> {
     network::prepare(Some(network), line)?;
-    init::await_proxy(line).at(Stage::AwaitProxy)?;
+    supervisor::await_proxy(line).at(Stage::AwaitProxy)?;
     // What the language's own start-up has changed (SIGPIPE).
     sys::signal::restore_defaults().at(Stage::Signals)
 }

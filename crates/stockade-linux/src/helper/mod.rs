@@ -1,13 +1,14 @@
 //! The process that builds the sandbox: a program that the launcher starts with the plan in a
 //! descriptor, or a copy of the launcher.
 //!
-//! It runs in a process of its own, single-threaded from start to end, and reports a failure as
-//! the step that failed and its errno, never as text.
+//! It runs in a process of its own and reports a failure as the step that failed and its errno,
+//! never as text.
 
 mod command;
 mod entry;
-mod init;
 mod outer;
+mod session;
+mod supervisor;
 mod unshared;
 
 pub(crate) use entry::MARKER as ENTRY_MARKER;

@@ -20,7 +20,7 @@ use rustix::process::{DumpableBehavior, Pid, getpid, set_child_subreaper, set_du
 use rustix::thread::UnshareFlags;
 
 use self::scratch::Scratch;
-use super::{init, outer};
+use super::{outer, supervisor};
 use crate::control::Report;
 use crate::namespaces::Ids;
 use crate::network::Connector;
@@ -28,7 +28,7 @@ use crate::plan::LinuxPlan;
 use crate::stage::{At, Failure, Stage};
 use crate::sys::network_namespace::NewNetwork;
 use crate::sys::process::{Fork, Reaped, exit_now};
-use crate::{cgroup, network, sys};
+use crate::{cgroup, mediator, network, sys};
 
 /// As the keeper.
 pub(super) fn run(
@@ -50,10 +50,11 @@ pub(super) fn run(
     let outcome = run_supervisor(plan, control, life);
     // Nothing, unless the supervisor was killed.
     tree::end_descendants();
+    let memory_limit = groups.was_out_of_memory();
     groups.remove();
     scratch.remove();
     // Only now, so that whoever hears it finds nothing left of the sandbox.
-    outer::tell_usage(&outcome?, control);
+    outer::tell_usage(&outcome?, memory_limit, control);
     Ok(())
 }
 
@@ -75,7 +76,7 @@ fn run_supervisor(
     match sys::process::fork().at(Stage::ForkInit)? {
         Fork::Child => {
             drop(alive_end);
-            exit_now(supervise(plan, control, &alive, keeper))
+            supervise(plan, control, &alive, keeper)
         }
         Fork::Parent(pid) => {
             drop(alive);
@@ -101,33 +102,44 @@ fn own_network(plan: &LinuxPlan, control: BorrowedFd<'_>) -> Result<Option<Conne
         mapped?;
     }
     let network = NewNetwork::begin().at(Stage::Network)?;
-    network.enter().at(Stage::Network)?;
+    network.enter().at(Stage::Network).map(drop)?;
     network::prepare(plan.network.as_ref(), control)
 }
 
-/// As the supervisor; the exit code only matters to the keeper.
-fn supervise(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd, keeper: Pid) -> i32 {
-    // As pid 1 has one elsewhere.
-    let session = || rustix::process::setsid().at(Stage::NewSession);
-    let confined = guard_self()
-        .and_then(|()| session())
-        .and_then(|_| own_network(plan, control))
-        .and_then(|connector| {
-            let command = init::confine(plan, control)?;
-            Ok(command.with(connector))
-        });
-    match confined {
-        Ok(command) => {
-            let end_everybody = || {
+/// As the supervisor, which ends the process; the exit code only matters to the keeper.
+fn supervise(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd, keeper: Pid) -> ! {
+    std::thread::scope(|scope| {
+        // As a supervisor with namespaces has one.
+        let session = || rustix::process::setsid().at(Stage::NewSession);
+        let confined = guard_self()
+            .and_then(|()| session())
+            .and_then(|_| own_network(plan, control))
+            .and_then(|connector| {
+                let proc = match &plan.mediation {
+                    Some(_) => supervisor::open_own_proc().at(Stage::OwnProc)?,
+                    None => supervisor::open_proc().at(Stage::ForkInit)?,
+                };
+                let view = mediator::View {
+                    proc,
+                    own_pids: false,
+                    commands: None,
+                };
+                let confined = supervisor::confine(scope, plan, control, view)?;
+                let command = confined.start_command(plan, control, None)?;
+                Ok(command.with(connector))
+            });
+        let code = match confined {
+            Ok(command) => {
+                let outcome = supervisor::supervise(command, plan, control, alive);
                 tree::end_domain(keeper);
-                Ok(())
-            };
-            let outcome = init::supervise(command, plan, control, alive, end_everybody);
-            i32::from(end_everybody().and(outcome).is_err())
-        }
-        Err(failure) => {
-            let _ = Report::Failed(failure).send(control);
-            1
-        }
-    }
+                i32::from(outcome.is_err())
+            }
+            Err(failure) => {
+                let _ = Report::Failed(failure).send(control);
+                1
+            }
+        };
+        // Without waiting for the mediator, which ends with the process.
+        exit_now(code)
+    })
 }

@@ -1,10 +1,14 @@
 //! The process whose call is being answered: its memory, descriptors, directory and umask.
+//!
+//! The mediator is outside the callers' pid namespace: it knows them by their numbers outside, and
+//! looks at them in the host's `/proc`.
 
-use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
 use std::ffi::{CStr, CString};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
@@ -14,15 +18,49 @@ use crate::sys;
 /// As a directory argument: the caller's own.
 pub(super) const CWD: u64 = (libc::AT_FDCWD as i64).cast_unsigned();
 
-/// Longer names than this the kernel refuses as well.
+/// The kernel refuses names as long as this, the byte at their end included.
 const PATH_MAX: usize = libc::PATH_MAX as usize;
+
+/// As long as most texts are.
+const SHORT: usize = 256;
 
 /// One waiting call and who makes it.
 pub(super) struct Caller {
     pub(super) id: u64,
+    /// The calling thread, by its number outside the sandbox.
     pub(super) thread: Pid,
     number: i64,
     arguments: [u64; 6],
+    /// The thread, once it was needed.
+    pidfd: OnceCell<OwnedFd>,
+    /// Whether that has been seen to be the thread that calls now, and none that had its number
+    /// before.
+    is_current: Cell<bool>,
+    /// Whether it was one that had the number before.
+    is_stale: Cell<bool>,
+    umask: Cell<Option<KnownUmask>>,
+}
+
+/// What is kept of a thread until it calls again. Its number may be another's by then; the
+/// descriptor tells, which refers to the first one for good.
+pub(super) struct Acquaintance {
+    thread: Pid,
+    pidfd: OwnedFd,
+    umask: Option<KnownUmask>,
+}
+
+/// A umask, and the state of all umasks that it was read in.
+#[derive(Clone, Copy)]
+pub(super) struct KnownUmask {
+    pub(super) umask: Mode,
+    pub(super) epoch: u64,
+}
+
+/// A caller's numbers as it knows them itself.
+#[derive(Clone, Copy)]
+pub(super) struct InnerIds {
+    pub(super) process: i32,
+    pub(super) thread: i32,
 }
 
 impl Caller {
@@ -36,6 +74,43 @@ impl Caller {
             thread,
             number: notification.call.number.into(),
             arguments: notification.call.args,
+            pidfd: OnceCell::new(),
+            is_current: Cell::new(false),
+            is_stale: Cell::new(false),
+            umask: Cell::new(None),
+        })
+    }
+
+    /// The same call, for another thread to answer.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            id: self.id,
+            thread: self.thread,
+            number: self.number,
+            arguments: self.arguments,
+            pidfd: OnceCell::new(),
+            is_current: Cell::new(false),
+            is_stale: Cell::new(false),
+            umask: Cell::new(None),
+        }
+    }
+
+    /// Takes over what was kept of a thread with this number.
+    pub(super) fn recall(&mut self, known: Acquaintance) {
+        if known.thread == self.thread {
+            self.umask.set(known.umask);
+            self.pidfd = OnceCell::from(known.pidfd);
+        }
+    }
+
+    /// What may be kept of the calling thread.
+    pub(super) fn into_acquaintance(self) -> Option<Acquaintance> {
+        let umask = self.umask.get();
+        let pidfd = self.pidfd.into_inner()?;
+        (!self.is_stale.get()).then_some(Acquaintance {
+            thread: self.thread,
+            pidfd,
+            umask,
         })
     }
 
@@ -47,14 +122,19 @@ impl Caller {
         self.arguments
     }
 
-    /// The text at an address.
+    /// The text at an address, shorter than a path may be.
     pub(super) fn text(&self, address: u64) -> Result<CString, Errno> {
         let mut text = Vec::new();
         let mut at = address;
         while text.len() < PATH_MAX {
             // Up to the end of a page: the next one may not be mapped. Most texts are short.
-            let room = 4096 - usize::try_from(at % 4096).unwrap_or(0);
-            let room = if text.is_empty() { room.min(256) } else { room };
+            let room = room_in_page(at);
+            let room = if text.is_empty() {
+                room.min(SHORT)
+            } else {
+                room
+            };
+            let room = room.min(PATH_MAX - text.len());
             let start = text.len();
             text.resize(start + room, 0);
             let got = sys::memory::read(self.thread, at, &mut text[start..])
@@ -72,8 +152,28 @@ impl Caller {
         Err(Errno::NAMETOOLONG)
     }
 
+    /// Two texts, as [`Caller::text`].
+    pub(super) fn texts(&self, [first, second]: [u64; 2]) -> Result<[CString; 2], Errno> {
+        // Both at once where they are short and nothing is in the way.
+        let mut text = [[0; SHORT]; 2];
+        let [a, b] = &mut text;
+        let rooms = [first, second].map(|at| room_in_page(at).min(SHORT));
+        let parts = [(first, &mut a[..rooms[0]]), (second, &mut b[..rooms[1]])];
+        if sys::memory::read_two(self.thread, parts).is_ok_and(|got| got == rooms[0] + rooms[1])
+            && let [Ok(a), Ok(b)] = text.each_ref().map(|text| CStr::from_bytes_until_nul(text))
+            && a.count_bytes() < rooms[0]
+            && b.count_bytes() < rooms[1]
+        {
+            return Ok([a.to_owned(), b.to_owned()]);
+        }
+        Ok([self.text(first)?, self.text(second)?])
+    }
+
     /// As many bytes as the buffer holds.
     pub(super) fn bytes(&self, address: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        if buffer.is_empty() {
+            return Ok(());
+        }
         let got = sys::memory::read(self.thread, address, buffer).map_err(|error| errno(&error))?;
         if got == buffer.len() {
             Ok(())
@@ -84,50 +184,132 @@ impl Caller {
 
     /// The directory that a relative path of the caller starts from.
     pub(super) fn directory(&self, proc: BorrowedFd<'_>, fd: u64) -> Result<OwnedFd, Errno> {
-        let link = link_to(fd)?;
-        let link = format!(
-            "{}/{}",
-            self.thread.as_raw_nonzero(),
-            link.to_string_lossy()
-        );
+        if low_word(fd) != libc::AT_FDCWD {
+            return self.handle(proc, fd);
+        }
+        let link = format!("{}/cwd", self.thread.as_raw_nonzero());
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        match rustix::fs::openat(proc, link, flags, Mode::empty()) {
-            Err(Errno::NOENT) => Err(Errno::BADF),
+        rustix::fs::openat(proc, link, flags, Mode::empty())
+    }
+
+    /// A descriptor of the caller, for looking at what it refers to.
+    pub(super) fn handle(&self, proc: BorrowedFd<'_>, fd: u64) -> Result<OwnedFd, Errno> {
+        match self.descriptor(proc, fd) {
+            // A container engine's filter may forbid pidfd_getfd(2), as Docker's does.
+            Err(Errno::PERM) => {
+                let number = low_word(fd);
+                let link = format!("{}/fd/{number}", self.thread.as_raw_nonzero());
+                let flags = OFlags::PATH | OFlags::CLOEXEC;
+                match rustix::fs::openat(proc, link, flags, Mode::empty()) {
+                    Err(Errno::NOENT) => Err(Errno::BADF),
+                    other => other,
+                }
+            }
             other => other,
         }
     }
 
     /// A copy of one of the caller's descriptors.
-    pub(super) fn descriptor(&self, fd: u64) -> Result<OwnedFd, Errno> {
-        pidfd_getfd(self.pidfd()?, low_word(fd), PidfdGetfdFlags::empty())
+    pub(super) fn descriptor(&self, proc: BorrowedFd<'_>, fd: u64) -> Result<OwnedFd, Errno> {
+        let number = low_word(fd);
+        if number < 0 {
+            return Err(Errno::BADF);
+        }
+        let pidfd = self.pidfd(proc)?;
+        match pidfd_getfd(pidfd, number, PidfdGetfdFlags::empty()) {
+            // That was another thread, which had this number before.
+            Err(Errno::SRCH) => {
+                self.is_stale.set(true);
+                pidfd_getfd(self.new_pidfd(proc)?, number, PidfdGetfdFlags::empty())
+            }
+            other => {
+                self.is_current.set(other.is_ok());
+                other
+            }
+        }
     }
 
-    /// The thread; before Linux 6.9 only a process can be named.
-    pub(super) fn pidfd(&self) -> Result<OwnedFd, Errno> {
+    /// The thread. Before Linux 6.9 only a process can be named, by its first thread
+    /// (`pidfd_open(2)`); the others share its descriptors.
+    pub(super) fn new_pidfd(&self, proc: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
         let thread = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
-        pidfd_open(self.thread, thread).or_else(|_| pidfd_open(self.thread, PidfdFlags::empty()))
+        let named = pidfd_open(self.thread, thread);
+        let named = named.or_else(|_| pidfd_open(self.thread, PidfdFlags::empty()));
+        named.or_else(|_| {
+            let process = pidfd_open(self.process(proc)?, PidfdFlags::empty());
+            // Not kept: it can outlive the thread, whose number may be another's by then.
+            self.is_stale.set(true);
+            process
+        })
+    }
+
+    /// The process of the thread, by its number outside the sandbox.
+    fn process(&self, proc: BorrowedFd<'_>) -> Result<Pid, Errno> {
+        let status = self.read(proc, "status")?;
+        let number = field(&status, "Tgid:").and_then(|text| text.parse().ok());
+        number.and_then(Pid::from_raw).ok_or(Errno::SRCH)
+    }
+
+    /// As [`Caller::new_pidfd`], or what was kept: that may be a thread that has ended.
+    fn pidfd(&self, proc: BorrowedFd<'_>) -> Result<BorrowedFd<'_>, Errno> {
+        if let Some(known) = self.pidfd.get() {
+            return Ok(known.as_fd());
+        }
+        let pidfd = self.new_pidfd(proc)?;
+        Ok(self.pidfd.get_or_init(|| pidfd).as_fd())
+    }
+
+    /// The umask that was kept, if it is this thread's and nobody changed any since.
+    pub(super) fn known_umask(&self, epoch: u64) -> Option<Mode> {
+        let known = self.umask.get().filter(|known| known.epoch == epoch)?;
+        let pidfd = self.pidfd.get()?;
+        if !self.is_current.get() && has_ended(pidfd) {
+            self.is_stale.set(true);
+            return None;
+        }
+        Some(known.umask)
+    }
+
+    /// Keeps a umask for the next call of this thread.
+    pub(super) fn keep_umask(&self, proc: BorrowedFd<'_>, known: KnownUmask) {
+        // A descriptor that was kept may be another thread's.
+        let is_known = self
+            .pidfd(proc)
+            .is_ok_and(|pidfd| self.is_current.get() || !has_ended(pidfd));
+        self.is_stale.set(self.is_stale.get() || !is_known);
+        self.umask.set(is_known.then_some(known));
     }
 
     /// The caller's umask.
     pub(super) fn umask(&self, proc: BorrowedFd<'_>) -> Result<Mode, Errno> {
-        let umask = self.status_field(proc, "Umask:")?;
-        u32::from_str_radix(&umask, 8)
+        let status = self.read(proc, "status")?;
+        let umask = field(&status, "Umask:").ok_or(Errno::PERM)?;
+        u32::from_str_radix(umask, 8)
             .map(Mode::from)
             .map_err(|_| Errno::PERM)
     }
 
-    /// Whether the caller is its process's only thread. `/proc/THREAD/task` has a link for each, and
-    /// two of its own.
-    pub(super) fn is_alone(&self, proc: BorrowedFd<'_>) -> bool {
-        let path = format!("{}/task", self.thread.as_raw_nonzero());
-        let flags = AtFlags::STATX_DONT_SYNC;
-        let links = rustix::fs::statx(proc, path, flags, StatxFlags::NLINK);
-        links.is_ok_and(|stat| stat.stx_nlink == 3)
+    /// The ids by which the caller knows itself: the last of each list (`proc_pid_status(5)`).
+    pub(super) fn inner_ids(&self, proc: BorrowedFd<'_>) -> Result<InnerIds, Errno> {
+        let status = self.read(proc, "status")?;
+        let innermost = |name| {
+            let numbers = field(&status, name)?;
+            numbers.split_ascii_whitespace().last()?.parse().ok()
+        };
+        let process = innermost("NStgid:").ok_or(Errno::SRCH)?;
+        let thread = innermost("NSpid:").ok_or(Errno::SRCH)?;
+        Ok(InnerIds { process, thread })
     }
 
-    /// The id of the caller's process.
-    pub(super) fn process(&self, proc: BorrowedFd<'_>) -> Result<String, Errno> {
-        self.status_field(proc, "Tgid:")
+    /// Whether a signal waits that the caller would handle or die of, were its call the kernel's.
+    pub(super) fn has_signal(&self, proc: BorrowedFd<'_>) -> bool {
+        let Ok(status) = self.read(proc, "status") else {
+            return false;
+        };
+        let set = |name| field(&status, name).and_then(|text| u64::from_str_radix(text, 16).ok());
+        let pending = set("SigPnd:").unwrap_or(0) | set("ShdPnd:").unwrap_or(0);
+        let unheard = set("SigBlk:").unwrap_or(0) | set("SigIgn:").unwrap_or(0);
+        pending & !unheard != 0
     }
 
     /// The number of the caller's controlling terminal below `/dev/pts`.
@@ -164,30 +346,32 @@ impl Caller {
             .to_vec()
     }
 
-    fn status_field(&self, proc: BorrowedFd<'_>, name: &str) -> Result<String, Errno> {
-        let status = self.read(proc, "status")?;
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        line.map(|value| value.trim().to_owned()).ok_or(Errno::PERM)
-    }
-
     fn read(&self, proc: BorrowedFd<'_>, file: &str) -> Result<String, Errno> {
         read(self.thread, proc, file)
     }
 }
 
-/// The directory of an argument, in the caller's entry in `/proc`.
-pub(super) fn link_to(directory: u64) -> Result<Cow<'static, CStr>, Errno> {
-    // Descriptors are ints: only the low word of the register counts.
-    match low_word(directory) {
-        libc::AT_FDCWD => Ok(Cow::Borrowed(c"cwd")),
-        number @ 0.. => CString::new(format!("fd/{number}"))
-            .map(Cow::Owned)
-            .map_err(|_| Errno::BADF),
-        _ => Err(Errno::BADF),
-    }
+/// How many bytes from an address to the end of its page.
+fn room_in_page(address: u64) -> usize {
+    4096 - usize::try_from(address % 4096).unwrap_or(0)
 }
 
-/// What `/proc` says about a thread.
+/// A thread that has ended is readable (`pidfd_open(2)`), also before anybody reaps it.
+fn has_ended(pidfd: impl AsFd) -> bool {
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&at_once)) != Ok(0)
+}
+
+/// What follows a name on its line, without white space around it.
+fn field<'t>(status: &'t str, name: &str) -> Option<&'t str> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim())
+}
+
+/// A file about a thread in `/proc`.
 pub(super) fn read(thread: Pid, proc: BorrowedFd<'_>, file: &str) -> Result<String, Errno> {
     let path = format!("{}/{file}", thread.as_raw_nonzero());
     let fd = rustix::fs::openat(proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -197,9 +381,9 @@ pub(super) fn read(thread: Pid, proc: BorrowedFd<'_>, file: &str) -> Result<Stri
 }
 
 /// A descriptor for looking things up in a directory.
-pub(super) fn open_directory(path: &str) -> Result<OwnedFd, Errno> {
+pub(super) fn open_directory(at: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty())
+    rustix::fs::openat(at, path, flags, Mode::empty())
 }
 
 /// An `int` argument: the kernel ignores the upper half of the register.

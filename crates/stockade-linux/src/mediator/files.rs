@@ -1,20 +1,20 @@
 //! Opening and truncating files.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use stockade_rules::Kind;
 
 use super::attributes::SET_ID;
 use super::caller::{CWD, Caller, low_word};
+use super::names::identity;
+use super::ordinary::Written;
 use super::place::{Landing, Last, Name, Object, Place};
 use super::record::Operation;
-use super::redirects::redirects;
-use super::{Answer, Mediator};
+use super::{Answer, Mediator, Worker};
 use crate::seccomp::Inherit;
-use crate::sys::process::{Fork, exit_now, fork};
 
 /// `/dev/tty`: whoever opens it gets their own terminal.
 const TERMINAL_DEVICE: u64 = 5 << 8;
@@ -28,15 +28,34 @@ const LARGE_FILE: i32 = 0o100_000;
 #[cfg(not(target_arch = "x86_64"))]
 const LARGE_FILE: i32 = 0o400_000;
 
-impl Mediator<'_> {
-    pub(super) fn open(
-        &mut self,
-        caller: &Caller,
-        directory: u64,
-        path: u64,
-        flags: u64,
-        mode: u64,
-    ) -> Result<Answer, Errno> {
+/// The flags that the kernel knows.
+const KNOWN_FLAGS: i32 = libc::O_ACCMODE
+    | libc::O_CREAT
+    | libc::O_EXCL
+    | libc::O_NOCTTY
+    | libc::O_TRUNC
+    | libc::O_APPEND
+    | libc::O_NONBLOCK
+    | libc::O_SYNC
+    | libc::O_ASYNC
+    | libc::O_DIRECT
+    | LARGE_FILE
+    | libc::O_NOFOLLOW
+    | libc::O_NOATIME
+    | libc::O_CLOEXEC
+    | libc::O_PATH
+    | libc::O_TMPFILE;
+
+/// How a file is to be opened.
+#[derive(Clone, Copy)]
+pub(super) struct Opening {
+    pub(super) flags: OFlags,
+    pub(super) mode: Mode,
+    pub(super) inherit: Inherit,
+}
+
+impl Opening {
+    fn new(flags: u64, mode: u64) -> Result<Self, Errno> {
         let flags = open_flags(flags)?;
         // No set-id program is made, whoever may run it later.
         // Nor does the kernel look at more than these bits; Java gives it a kind as well.
@@ -46,131 +65,151 @@ impl Mediator<'_> {
         } else {
             Inherit::Keep
         };
+        Ok(Self {
+            flags,
+            mode,
+            inherit,
+        })
+    }
+
+    pub(super) fn writes(self) -> bool {
+        let writes = OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC;
+        self.flags.intersects(writes)
+    }
+
+    pub(super) fn creates(self) -> bool {
+        self.flags.contains(OFlags::CREATE)
+    }
+
+    pub(super) fn is_exclusive(self) -> bool {
+        self.flags.contains(OFlags::CREATE | OFlags::EXCL)
+    }
+}
+
+impl Worker<'_, '_> {
+    pub(super) fn open(
+        &mut self,
+        caller: &Caller,
+        directory: u64,
+        path: u64,
+        flags: u64,
+        mode: u64,
+    ) -> Result<Answer, Errno> {
+        let opening = Opening::new(flags, mode)?;
         let text = caller.text(path)?;
-        let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
-        let last = if exclusive || flags.contains(OFlags::NOFOLLOW) {
+        let written = Written::new(directory, &text);
+        if let Some(answer) = self.open_ordinary(caller, written, opening)? {
+            return Ok(answer);
+        }
+        let place = self.place(caller, directory, &text);
+        if matches!(place, Ok(Place::Whole { .. })) && opening.creates() {
+            let name = self.name(caller, directory, &text)?;
+            return Err(name.cannot_be_a_file(opening.is_exclusive()));
+        }
+        if let Ok(Place::Name(name)) = &place
+            && let Some(answer) = self.open_name(caller, name, opening)?
+        {
+            return Ok(answer);
+        }
+        let last = if opening.is_exclusive() || opening.flags.contains(OFlags::NOFOLLOW) {
             Last::Keep
         } else {
             Last::Follow
         };
-        let place = self.place(caller, directory, &text);
-        if matches!(place, Ok(Place::Whole { .. })) && flags.contains(OFlags::CREATE) {
-            let name = self.name(caller, directory, &text)?;
-            return Err(name.cannot_be_a_file(exclusive));
-        }
-        if let Ok(Place::Name(name)) = &place {
-            if flags.contains(OFlags::CREATE) {
-                match self.create_at_once(caller, name, flags, mode) {
-                    Some(Ok(fd)) => return Ok(descriptor(fd, inherit, flags, mode)),
-                    Some(Err(error)) if exclusive => return Err(error),
-                    _ => {}
-                }
-            }
-            if !exclusive && let Some((fd, mode)) = self.open_at_once(name, flags)? {
-                return Ok(descriptor(fd, inherit, flags, mode));
-            }
-        }
-        let landing = match place.and_then(|place| self.land_at(caller, place, last)) {
-            Err(Errno::ACCESS) => return Err(self.refused_on_the_way(caller, directory, &text)),
-            other => other?,
-        };
-        match landing {
-            Landing::Object(_) if exclusive => Err(Errno::EXIST),
-            Landing::Object(object) if flags.contains(OFlags::CREATE) && object.kind().is_dir() => {
-                Err(Errno::ISDIR)
-            }
-            Landing::Object(object) => {
-                let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
-                if let Some(fd) = self.inherited(caller, &object, flags)? {
-                    return Ok(Answer::SoleDescriptor(fd, inherit));
-                }
-                self.judge_object(caller, &object, writes || flags.contains(OFlags::TMPFILE))?;
-                match self.reopen(caller, &object, flags, mode, inherit)? {
-                    Some(fd) if object.kind().is_file() => {
-                        let mode = Mode::from_raw_mode(object.stat.st_mode);
-                        Ok(descriptor(fd, inherit, flags, mode))
-                    }
-                    Some(fd) => Ok(Answer::SoleDescriptor(fd, inherit)),
-                    None => Ok(Answer::Later),
-                }
-            }
-            Landing::Free(_) if !flags.contains(OFlags::CREATE) => Err(Errno::NOENT),
-            Landing::Free(name) => {
-                let fd = self.create(caller, &name, flags, mode)?;
-                Ok(descriptor(fd, inherit, flags, mode))
-            }
+        match place.and_then(|place| self.land_at(caller, place, last)) {
+            Err(Errno::ACCESS) => Err(self.refused_on_the_way(caller, directory, &text)),
+            Err(error) => Err(error),
+            Ok(Landing::Object(object)) => self.open_object(caller, &object, opening),
+            Ok(Landing::Free(_)) if !opening.creates() => Err(Errno::NOENT),
+            Ok(Landing::Free(name)) => self.create(caller, &name, opening),
         }
     }
 
-    /// Makes a file, without looking first whether it is there: making it tells. None if the
-    /// policy has something to say about the name.
-    fn create_at_once(
+    /// Makes or opens what has this name, in the fewest steps. None if it has to be looked at more
+    /// closely: a link, what may block or belongs to somebody in particular, what the policy is
+    /// about.
+    fn open_name(
         &mut self,
         caller: &Caller,
         name: &Name,
-        flags: OFlags,
-        mode: Mode,
-    ) -> Option<Result<OwnedFd, Errno>> {
-        let allowed = self.rules.decide(Kind::Write, &name.path).allowed;
-        allowed.then(|| self.make(caller, name, flags | OFlags::EXCL, mode))
-    }
-
-    /// Opens what has this name, and says its mode. None if it has to be looked at more closely:
-    /// a link, what may block or belongs to somebody in particular, what the policy is about.
-    fn open_at_once(
-        &mut self,
-        name: &Name,
-        flags: OFlags,
-    ) -> Result<Option<(OwnedFd, Mode)>, Errno> {
-        let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
-        let kind = if writes { Kind::Write } else { Kind::Read };
-        if redirects(&name.path) || !self.rules.decide(kind, &name.path).allowed {
+        opening: Opening,
+    ) -> Result<Option<Answer>, Errno> {
+        let changes = opening.writes() || opening.creates();
+        let kind = if changes { Kind::Write } else { Kind::Read };
+        if !self.shared.rules.decide(kind, &name.path).allowed {
             return Ok(None);
+        }
+        if changes && self.needs_guard(&name.path) {
+            return Ok(None);
+        }
+        if opening.creates() {
+            // Without looking first whether it is there: making it tells.
+            let flags = opening.flags | OFlags::EXCL;
+            match self.with_umask_of(caller, |_| open_at(name, flags, opening.mode)) {
+                Ok(fd) => return Ok(Some(Answer::Made(fd, opening.inherit, name.clone()))),
+                Err(error) if opening.is_exclusive() => return Err(error),
+                Err(_) => {}
+            }
         }
         let stat = rustix::fs::statat(&name.directory, &name.last, AtFlags::SYMLINK_NOFOLLOW);
-        let Ok(stat) = stat else {
-            return Ok(None);
-        };
-        let is_plain = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => true,
-            FileType::CharacterDevice => stat.st_rdev == NULL_DEVICE,
-            _ => false,
-        };
-        if !is_plain {
+        if !stat.is_ok_and(|stat| is_plain(&stat)) {
             return Ok(None);
         }
-        let fd = open_name(name, flags & !OFlags::CREATE, Mode::empty())?;
-        Ok(Some((fd, Mode::from_raw_mode(stat.st_mode))))
+        let flags = opening.flags & !OFlags::CREATE;
+        match without_waiting(flags, |flags| open_at(name, flags, Mode::empty())) {
+            // Somebody has a lease on it.
+            Err(Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error),
+            Ok(fd) => Ok(Some(Answer::Descriptor(fd, opening.inherit))),
+        }
     }
 
-    /// `/dev/stderr` and its like: what the caller holds open already, if the policy would not
-    /// let it be opened by its name. It gets no more than it has.
-    fn inherited(
-        &self,
+    fn open_object(
+        &mut self,
         caller: &Caller,
         object: &Object,
-        flags: OFlags,
-    ) -> Result<Option<OwnedFd>, Errno> {
-        let Some(number) = object.descriptor else {
-            return Ok(None);
-        };
-        let openable = object.path.as_ref().is_some_and(|path| {
-            // The name may be one of the host's that means something else here.
-            let here = rustix::fs::stat(path);
-            here.is_ok_and(|here| {
-                (here.st_dev, here.st_ino) == (object.stat.st_dev, object.stat.st_ino)
-            }) && self.rules.decide(Kind::Write, path).allowed
-        });
-        if openable {
-            return Ok(None);
+        opening: Opening,
+    ) -> Result<Answer, Errno> {
+        if opening.is_exclusive() {
+            return Err(Errno::EXIST);
         }
-        if matches!(object.kind(), FileType::Fifo | FileType::Socket) {
-            return Ok(None);
+        if opening.creates() && object.kind().is_dir() {
+            return Err(Errno::ISDIR);
         }
-        let held = caller.descriptor(number.into())?;
-        let has = rustix::fs::fcntl_getfl(&held)? & OFlags::ACCMODE;
-        let wants = flags & OFlags::ACCMODE;
-        Ok((has == wants || has == OFlags::RDWR).then_some(held))
+        let writes = opening.writes() || opening.flags.contains(OFlags::TMPFILE);
+        if is_elsewhere(object) {
+            return self.open_held(caller, object, opening);
+        }
+        if let Err(error) = self.judge_object(caller, object, writes) {
+            return match held_already(object, opening.flags)? {
+                Some(fd) => Ok(Answer::Descriptor(fd, opening.inherit)),
+                None => Err(error),
+            };
+        }
+        if writes
+            && let Some(path) = &object.path
+            && object.kind().is_file()
+            && self.needs_guard(path)
+        {
+            return self.open_guarded_object(caller, object, opening);
+        }
+        self.reopen(caller, object, opening)
+    }
+
+    /// Opens a file that no path in the view leads to, and that a process holds open: nobody gets
+    /// more of it than the caller has already. A file without a name is opened anew.
+    fn open_held(
+        &mut self,
+        caller: &Caller,
+        object: &Object,
+        opening: Opening,
+    ) -> Result<Answer, Errno> {
+        let held = held_already(object, opening.flags)?;
+        match held {
+            Some(_) if object.path.is_none() => self.reopen(caller, object, opening),
+            Some(fd) => Ok(Answer::Descriptor(fd, opening.inherit)),
+            None => Err(Errno::ACCESS),
+        }
     }
 
     /// A hidden directory in the path: the refusal is the policy's, and is recorded as such.
@@ -179,12 +218,12 @@ impl Mediator<'_> {
         let Some(path) = path else {
             return Errno::ACCESS;
         };
-        let decision = self.rules.decide(Kind::Read, path.as_path());
+        let decision = self.shared.rules.decide(Kind::Read, path.as_path());
         if decision.allowed {
             return Errno::ACCESS;
         }
-        self.records
-            .deny(caller, Operation::Read, path.as_path(), decision.rule)
+        let (path, rule) = (path.as_path(), decision.rule);
+        self.shared.deny(caller, Operation::Read, path, rule)
     }
 
     /// `openat2(2)`: flags and mode lie behind a pointer.
@@ -202,19 +241,19 @@ impl Mediator<'_> {
         }
         caller.bytes(how, fields.as_flattened_mut())?;
         let [flags, mode, resolve] = fields.map(u64::from_ne_bytes);
-        if resolve != 0 {
-            // Callers that ask for restricted resolution know how to do without it: the call
-            // is young, and its users fall back to openat(2).
-            return Err(Errno::NOSYS);
+        let makes =
+            u64::from((OFlags::CREATE | OFlags::TMPFILE).bits() & !OFlags::DIRECTORY.bits());
+        if flags & !u64::from(KNOWN_FLAGS.cast_unsigned()) != 0
+            || mode & !0o7777 != 0
+            || mode != 0 && flags & makes == 0
+        {
+            return Err(Errno::INVAL);
         }
-        if flags & u64::from(OFlags::PATH.bits()) != 0 {
-            let text = caller.text(path)?;
-            let keep = flags & u64::from(OFlags::NOFOLLOW.bits()) != 0;
-            let last = if keep { Last::Keep } else { Last::Follow };
-            let Landing::Object(object) = self.land(caller, directory, &text, last)? else {
-                return Err(Errno::NOENT);
-            };
-            return Ok(Answer::Descriptor(object.fd, Inherit::CloseOnExec));
+        // Callers that ask for restricted resolution, or for a handle that no listener can give
+        // (a descriptor with O_PATH), know how to do without: the call is young, and its users
+        // fall back to openat(2).
+        if resolve != 0 || size > 24 || flags & u64::from(OFlags::PATH.bits()) != 0 {
+            return Err(Errno::NOSYS);
         }
         self.open(caller, directory, path, flags, mode)
     }
@@ -226,6 +265,9 @@ impl Mediator<'_> {
         length: u64,
     ) -> Result<Answer, Errno> {
         let text = caller.text(path)?;
+        if length.cast_signed() < 0 {
+            return Err(Errno::INVAL);
+        }
         let Landing::Object(object) = self.land(caller, CWD, &text, Last::Follow)? else {
             return Err(Errno::NOENT);
         };
@@ -235,187 +277,183 @@ impl Mediator<'_> {
         if !object.kind().is_file() {
             return Err(Errno::INVAL);
         }
+        if is_elsewhere(&object) && held_already(&object, OFlags::WRONLY)?.is_none() {
+            return Err(Errno::ACCESS);
+        }
         self.judge_object(caller, &object, true)?;
-        let file = open_object(&object, OFlags::WRONLY, Mode::empty())?;
-        rustix::fs::ftruncate(file, length)?;
-        Ok(Answer::Value(0))
+        let _lock = self.guard_object(caller, Operation::Open, &object)?;
+        let cut = move |mediator: &Mediator<'_>, fd: &OwnedFd, flags| {
+            let file = open_own(mediator, fd, flags, Mode::empty())?;
+            rustix::fs::ftruncate(file, length)?;
+            Ok(Answer::Value(0))
+        };
+        match cut(self.shared, &object.fd, OFlags::WRONLY | OFlags::NONBLOCK) {
+            Err(Errno::AGAIN) => {
+                let fd = object.fd;
+                self.block(caller, move |mediator| cut(mediator, &fd, OFlags::WRONLY))
+            }
+            other => other,
+        }
     }
 
-    fn judge_object(
-        &mut self,
-        caller: &Caller,
-        object: &Object,
-        writes: bool,
-    ) -> Result<(), Errno> {
+    fn judge_object(&self, caller: &Caller, object: &Object, writes: bool) -> Result<(), Errno> {
         // What has no name can't be named by a rule: a pipe, an unlinked file.
         let Some(path) = &object.path else {
             return Ok(());
         };
-        if writes {
-            self.refuse_redirect(caller, Operation::Open, path, &object.stat)?;
-        }
         let (operation, kind) = if writes {
             (Operation::Open, Kind::Write)
         } else {
             (Operation::Read, Kind::Read)
         };
-        self.judge(caller, operation, kind, path)
+        let decision = self.shared.rules.decide(kind, path);
+        if decision.allowed {
+            return Ok(());
+        }
+        // It opens as what the caller holds already, or the caller hears of it.
+        if object.held && !matches!(object.kind(), FileType::Fifo | FileType::Socket) {
+            return Err(Errno::ACCESS);
+        }
+        if object.held {
+            return Ok(());
+        }
+        Err(self.shared.deny(caller, operation, path, decision.rule))
     }
 
-    /// Opens what was judged; none if a helper answers once it is open.
-    fn reopen(
+    /// Opens what was judged.
+    pub(super) fn reopen(
         &mut self,
         caller: &Caller,
         object: &Object,
-        flags: OFlags,
-        mode: Mode,
-        inherit: Inherit,
-    ) -> Result<Option<OwnedFd>, Errno> {
-        let flags = flags & !(OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW);
+        opening: Opening,
+    ) -> Result<Answer, Errno> {
+        let flags = opening.flags & !(OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW);
+        let answer = move |fd| Answer::Descriptor(fd, opening.inherit);
         match object.kind() {
             FileType::Symlink if flags.contains(OFlags::DIRECTORY) => return Err(Errno::NOTDIR),
             FileType::Symlink => return Err(Errno::LOOP),
             FileType::CharacterDevice if object.stat.st_rdev == TERMINAL_DEVICE => {
-                let terminal = caller.terminal(self.proc.as_fd())?;
+                let terminal = caller.terminal(self.shared.proc.as_fd())?;
                 let path = format!("/dev/pts/{terminal}");
                 let flags = flags | OFlags::NOCTTY | OFlags::CLOEXEC;
-                return rustix::fs::open(path, flags, Mode::empty()).map(Some);
+                return rustix::fs::open(path, flags, Mode::empty()).map(answer);
             }
-            FileType::Fifo if !flags.intersects(OFlags::NONBLOCK | OFlags::RDWR) => {
-                return self.open_blocking(caller, object, flags, inherit);
+            FileType::Fifo if !flags.intersects(OFlags::NONBLOCK | OFlags::RDWR) => {}
+            _ if flags.contains(OFlags::TMPFILE) => {
+                return self.with_umask_of(caller, |worker| {
+                    open_own(worker.shared, &object.fd, flags, opening.mode).map(answer)
+                });
             }
-            _ => {}
+            FileType::RegularFile => {
+                let open = |flags| open_own(self.shared, &object.fd, flags, Mode::empty());
+                match without_waiting(flags, open) {
+                    Err(Errno::AGAIN) => {}
+                    other => return other.map(answer),
+                }
+            }
+            _ => return open_own(self.shared, &object.fd, flags, Mode::empty()).map(answer),
         }
-        if flags.contains(OFlags::TMPFILE) {
-            return self.with_umask_of(caller, |_| open_object(object, flags, mode).map(Some));
-        }
-        open_object(object, flags, mode).map(Some)
+        let fd = rustix::io::fcntl_dupfd_cloexec(&object.fd, 0)?;
+        self.block(caller, move |mediator| {
+            open_own(mediator, &fd, flags, Mode::empty()).map(answer)
+        })
     }
 
-    /// A FIFO opens when somebody opens its other end, who may need the mediator to do so: a
-    /// process of its own waits for that.
-    fn open_blocking(
-        &self,
-        caller: &Caller,
-        object: &Object,
-        flags: OFlags,
-        inherit: Inherit,
-    ) -> Result<Option<OwnedFd>, Errno> {
-        match fork().map_err(|_| Errno::AGAIN)? {
-            Fork::Parent(_) => Ok(None),
-            Fork::Child => {
-                let answer = open_object(object, flags, Mode::empty())
-                    .map(|fd| Answer::SoleDescriptor(fd, inherit));
-                exit_now(i32::from(self.send(caller.id, answer).is_err()))
-            }
-        }
-    }
-
-    fn create(
-        &mut self,
-        caller: &Caller,
-        name: &Name,
-        flags: OFlags,
-        mode: Mode,
-    ) -> Result<OwnedFd, Errno> {
+    fn create(&mut self, caller: &Caller, name: &Name, opening: Opening) -> Result<Answer, Errno> {
         if name.slash {
             return Err(Errno::ISDIR);
         }
-        if let Some(fd) = self.create_empty_git_config(caller, name)? {
-            return Ok(fd);
-        }
         self.judge(caller, Operation::Create, Kind::Write, &name.path)?;
-        self.make(caller, name, flags, mode)
-    }
-
-    fn make(
-        &mut self,
-        caller: &Caller,
-        name: &Name,
-        flags: OFlags,
-        mode: Mode,
-    ) -> Result<OwnedFd, Errno> {
-        let fd = self.with_umask_of(caller, |_| open_name(name, flags, mode))?;
-        self.note_made(&name.path, fd.as_fd())?;
-        Ok(fd)
-    }
-
-    /// Does something that makes a file, with the caller's umask.
-    pub(super) fn with_umask_of<T>(
-        &mut self,
-        caller: &Caller,
-        make: impl FnOnce(&mut Self) -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
-        let umask = self.callers.umask(caller, self.proc.as_fd())?;
-        self.set_umask(umask);
-        make(self)
-    }
-
-    pub(super) fn set_umask(&mut self, umask: Mode) {
-        if self.umask != Some(umask) {
-            rustix::process::umask(umask);
-            self.umask = Some(umask);
+        if let Some(answer) = self.create_guarded(caller, name, opening)? {
+            return Ok(answer);
         }
+        let flags = opening.flags;
+        let fd = self.with_umask_of(caller, |_| open_at(name, flags, opening.mode))?;
+        Ok(Answer::Made(fd, opening.inherit, name.clone()))
     }
 }
 
-/// How a regular file is handed over. One that somebody has open for writing can't be executed
-/// (`ETXTBSY`), and the caller may be about to, so the mediator's own descriptor must be gone
-/// before. But where nobody may execute the file, somebody must first ask the mediator to change
-/// its mode, and by then it is. What is left: a lock (flock(2)) that the caller leaves to the end
-/// of its descriptor lasts until the mediator's has ended too, a moment longer. Whoever opens the
-/// file to write it or to make it asks the mediator and never sees that.
-fn descriptor(fd: OwnedFd, inherit: Inherit, flags: OFlags, mode: Mode) -> Answer {
-    let executable = mode.intersects(Mode::XUSR | Mode::XGRP | Mode::XOTH);
-    if executable && flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
-        Answer::SoleDescriptor(fd, inherit)
-    } else {
-        Answer::Descriptor(fd, inherit)
+/// Whether opening it neither waits nor depends on who does it.
+pub(super) fn is_plain(stat: &Stat) -> bool {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => true,
+        FileType::CharacterDevice => stat.st_rdev == NULL_DEVICE,
+        _ => false,
     }
+}
+
+/// `/dev/stderr` and its like: what the caller holds open already, if the policy would not
+/// let it be opened by its name. The caller gets no more than it has.
+fn held_already(object: &Object, flags: OFlags) -> Result<Option<OwnedFd>, Errno> {
+    if !object.held {
+        return Ok(None);
+    }
+    let has = fcntl_getfl(&object.fd)? & OFlags::ACCMODE;
+    let wants = flags & OFlags::ACCMODE;
+    let truncates = flags.contains(OFlags::TRUNC) && has == OFlags::RDONLY;
+    if truncates || has != wants && has != OFlags::RDWR {
+        return Ok(None);
+    }
+    let copy = rustix::io::fcntl_dupfd_cloexec(&object.fd, 0)?;
+    Ok(Some(copy))
+}
+
+/// Whether a file that a link of `/proc` led to has no name in this view, or one that means
+/// something else here.
+pub(super) fn is_elsewhere(object: &Object) -> bool {
+    if !object.by_link || !object.kind().is_file() {
+        return false;
+    }
+    let Some(path) = &object.path else {
+        return true;
+    };
+    let here = rustix::fs::lstat(path);
+    here.map_or(true, |here| identity(&here) != identity(&object.stat))
 }
 
 /// Opens what has this name, and no link. Not by `O_NOFOLLOW`, which the caller would find among
 /// the flags of its descriptor.
-fn open_name(name: &Name, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+pub(super) fn open_at(name: &Name, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     // NOCTTY: a terminal opened here must not become the mediator's.
     let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
     let resolve = ResolveFlags::NO_SYMLINKS;
     rustix::fs::openat2(&name.directory, &name.last, flags, mode, resolve)
 }
 
+/// Opens a file without waiting for whoever has a lease on it (`fcntl(2)`): `EAGAIN` then.
+pub(super) fn without_waiting(
+    flags: OFlags,
+    open: impl FnOnce(OFlags) -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
+    let fd = open(flags | OFlags::NONBLOCK)?;
+    if !flags.contains(OFlags::NONBLOCK) {
+        let kept = OFlags::APPEND | OFlags::DIRECT | OFlags::NOATIME;
+        fcntl_setfl(&fd, flags & kept)?;
+    }
+    Ok(fd)
+}
+
+/// Opens the very object that a descriptor of the mediator refers to, anew.
+pub(super) fn open_own(
+    mediator: &Mediator<'_>,
+    fd: &OwnedFd,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
+    // NOCTTY: a terminal opened here must not become the mediator's.
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let number = fd.as_raw_fd().to_string();
+    rustix::fs::openat(&mediator.own_descriptors, number, flags, mode)
+}
+
 /// The flags that the kernel knows of those in a register, which ignores all others; an error where
 /// they don't go together. That comes before any path is looked at (open(2)).
 fn open_flags(flags: u64) -> Result<OFlags, Errno> {
-    const KNOWN: i32 = libc::O_ACCMODE
-        | libc::O_CREAT
-        | libc::O_EXCL
-        | libc::O_NOCTTY
-        | libc::O_TRUNC
-        | libc::O_APPEND
-        | libc::O_NONBLOCK
-        | libc::O_SYNC
-        | libc::O_ASYNC
-        | libc::O_DIRECT
-        | LARGE_FILE
-        | libc::O_NOFOLLOW
-        | libc::O_NOATIME
-        | libc::O_CLOEXEC
-        | libc::O_PATH
-        | libc::O_TMPFILE;
-    let flags = OFlags::from_bits_retain((low_word(flags) & KNOWN).cast_unsigned());
+    let flags = OFlags::from_bits_retain((low_word(flags) & KNOWN_FLAGS).cast_unsigned());
     let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
     let nameless = flags.contains(OFlags::TMPFILE);
     if flags.contains(OFlags::CREATE | OFlags::DIRECTORY) || nameless && !writes {
         return Err(Errno::INVAL);
     }
     Ok(flags)
-}
-
-/// Opens the very object that was judged.
-fn open_object(object: &Object, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    // By `self` and not by a directory opened before: this also runs in a forked child.
-    let path = object.own_path();
-    // NOCTTY: a terminal opened here must not become the mediator's.
-    let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
-    rustix::fs::open(path, flags, mode)
 }

@@ -6,33 +6,41 @@
 //! Where there is no network at all the kernel refuses, and here is only the record.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 use rustix::net::SocketType;
 
-use super::Mediator;
 use super::caller::Caller;
+use super::{Mediator, Worker};
 use crate::plan::Inet;
 
 impl Mediator<'_> {
     /// Records who tried to leave a network that leads nowhere. Its error is the kernel's own.
-    pub(super) fn note_unreachable(&mut self, caller: &Caller, address: &[u8]) {
+    pub(super) fn note_unreachable(&self, caller: &Caller, address: &[u8]) {
         if self.plan.cut_off
             && let Some(place) = inet_address(address)
         {
-            self.records.deny_reach(caller, place, Errno::NETUNREACH);
+            self.deny_reach(caller, place, Errno::NETUNREACH);
         }
     }
 
+    /// Records that a host was not reached and gives the error for it.
+    pub(super) fn deny_reach(&self, caller: &Caller, place: SocketAddr, errno: Errno) -> Errno {
+        let proc = self.proc.as_fd();
+        self.records().deny_reach(caller, proc, place, errno)
+    }
+}
+
+impl Worker<'_, '_> {
     /// The address that a refusal would be about; an error if it is refused now.
     pub(super) fn judge_inet(
-        &mut self,
+        &self,
         caller: &Caller,
         socket: BorrowedFd<'_>,
         address: &[u8],
     ) -> Result<Option<SocketAddr>, Errno> {
-        let Some(inet) = &self.plan.inet else {
+        let Some(inet) = &self.shared.plan.inet else {
             return Ok(None);
         };
         // Datagrams lead nowhere; resolvers connect such sockets to see which address they get.
@@ -46,7 +54,7 @@ impl Mediator<'_> {
             return Ok(None);
         }
         if inet.ports.contains(&place.port()) && !contains(inet, place.ip()) {
-            return Err(self.records.deny_reach(caller, place, Errno::CONNREFUSED));
+            return Err(self.shared.deny_reach(caller, place, Errno::CONNREFUSED));
         }
         Ok(Some(place))
     }

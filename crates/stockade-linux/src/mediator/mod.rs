@@ -1,87 +1,135 @@
 //! The mediator: decides about names that mounts can't protect, and acts in the caller's stead.
 //!
-//! It runs in pid 1 of the sandbox and answers the calls that the seccomp filter hands over: it
-//! finds where a call would *land* (links followed, `..` resolved), asks the one decision
-//! function, and performs the operation itself on the very object it judged. A call is never let
-//! through after a decision, because another thread could change its arguments in between
+//! It answers the calls that the seccomp filter hands over: it finds where a call would *land*
+//! (links followed, `..` resolved), asks the one decision function, and performs the operation
+//! itself on the very object it judged. A call is never let through after a decision about what
+//! lies behind a pointer, because another thread could change that in between
 //! (`seccomp_unotify(2)`).
 //!
-//! It is nobody's deputy: it has the same user id, no capability, the same mounts and the same
-//! Landlock domain as the callers, so what it does the caller could have done. It can't be traced
-//! and its own entries in `/proc` are closed to callers. When it dies, the calls fail.
+//! It is nobody's deputy: it has the same user id, the same mounts, the same network and the same
+//! Landlock domain as the callers, so what it does the caller could have done. Its one capability
+//! counts in the sandbox's own user namespace and lets it read callers that are not dumpable. It
+//! is outside the callers' pid namespace: nothing inside can name it.
 //!
-//! All changes of names in the sandbox go through it, one after the other. So no path can change
-//! between judging and acting by anything that the sandboxed program does.
+//! A call that can block (a FIFO, a connection, a file with a lease) waits in a thread of its own
+//! ([`blocking`]); one that hangs unexpectedly is passed over by another worker ([`pool`]).
 //!
-//! Needs Linux 5.14 (`SECCOMP_ADDFD_FLAG_SEND`), 5.19 for calls that a signal can't tear
+//! Needs Linux 5.9 (`SECCOMP_IOCTL_NOTIF_ADDFD`), 5.19 for calls that a signal can't tear
 //! (`WAIT_KILLABLE_RECV`).
 
 mod attributes;
+mod blocking;
 mod caller;
-mod callers;
-mod config;
-mod directories;
 mod files;
 mod inet;
 mod names;
+mod ordinary;
 mod place;
+mod pool;
+mod protect;
 mod record;
-mod redirects;
 mod sockets;
 mod times;
+mod umasks;
 
+use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Scope;
 
-use rustix::fs::Mode;
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
-use stockade_rules::{Access, Decision, Index, Kind, Rank};
+use stockade_rules::{AbsPath, Index, Kind, PathRule};
 
 use self::attributes::Named;
-use self::caller::{CWD, Caller};
-use self::callers::Callers;
-use self::directories::Directories;
+use self::blocking::Blocked;
+use self::caller::{Acquaintance, CWD, Caller};
+use self::place::Name;
+use self::pool::Pool;
+use self::protect::{History, Memory, Publications};
 use self::record::Records;
-use self::redirects::Made;
-use self::sockets::Connecting;
+use self::sockets::Bound;
 #[cfg(target_arch = "x86_64")]
 use self::times::Unit;
+use self::umasks::Umasks;
+use crate::commands::Commands;
 use crate::plan::Mediation;
 use crate::seccomp::{Inherit, Listener};
 
+pub(crate) use self::pool::{Waiting, start};
 pub use self::record::{Denial, Operation};
 
-/// Answers mediated calls until nobody can make any more.
-pub(crate) struct Mediator<'a> {
+/// What the mediator sees of processes.
+pub(crate) struct View {
+    /// The `/proc` of the mediator's own pid namespace.
+    pub(crate) proc: OwnedFd,
+    /// Whether the callers have a pid namespace of their own.
+    pub(crate) own_pids: bool,
+    /// The commands of a session, each of which hears about its own denials.
+    pub(crate) commands: Option<Arc<Commands>>,
+}
+
+/// What all workers share.
+struct Mediator<'a> {
     listener: Listener,
     plan: &'a Mediation,
     /// The plan's rules, made ready for many decisions.
     rules: Index<'a>,
-    records: Records<'a>,
-    /// `/proc` and `/proc/self/fd`, opened once.
+    records: Mutex<Records>,
+    /// The `/proc` in which callers are looked at, and the mediator's own `self/fd` there.
     proc: OwnedFd,
     own_descriptors: OwnedFd,
-    /// Sockets that were bound inside, by device and inode: these may be connected to.
-    bound: Vec<(u64, u64)>,
-    callers: Callers,
-    directories: Directories,
-    /// The mediator's own umask, as far as it is known.
-    umask: Option<Mode>,
-    connecting: Vec<Connecting>,
-    /// Files made inside that tell git where its directory is; judged when all is over.
-    made: Vec<Made>,
+    own_pids: bool,
+    /// The mounts of directories that may be written, where nobody outside has the same.
+    own_mounts: OnceLock<Vec<u64>>,
+    /// Whether each thread has a directory and a umask of its own. The filter of a container may
+    /// forbid that: then there is one worker only.
+    own_directories: bool,
+    /// Sockets that were bound inside: these may be connected to.
+    bound: Mutex<Bound>,
+    umasks: Umasks,
+    blocked: Blocked,
+    /// Held while a name is judged that can be part of a protected one, and while a directory
+    /// moves.
+    names: Mutex<()>,
+    memory: Memory,
+    history: History,
+    publications: Publications,
+    /// When the run began: seconds and nanoseconds, by the clock that file systems use.
+    started: (i64, u32),
 }
+
+/// A thread that answers calls. It has a directory and a umask of its own.
+struct Worker<'scope, 'env> {
+    shared: &'env Mediator<'env>,
+    pool: &'env Pool,
+    /// For threads that wait.
+    scope: &'scope Scope<'scope, 'env>,
+    /// The worker's own umask, as far as it is known.
+    umask: Option<Mode>,
+    /// Whether the worker is in `/proc`, from where it finds the directories of callers.
+    is_home: bool,
+    /// Threads that called before, by their numbers.
+    known: [Option<Acquaintance>; KNOWN],
+}
+
+/// How many threads a worker remembers: those of a large pool, whose numbers follow each other. It
+/// holds a descriptor for each.
+const KNOWN: usize = 96;
 
 /// What a call gets.
 enum Answer {
-    /// A descriptor, in one step: the mediator closes its own a moment later.
+    /// A descriptor. The mediator's own copy is closed before the caller goes on: `flock(2)`,
+    /// `ETXTBSY` and the last close depend on that.
     Descriptor(OwnedFd, Inherit),
-    /// A descriptor that the mediator has closed before the caller goes on. Takes two steps, and
-    /// so twice as many switches between the two.
-    SoleDescriptor(OwnedFd, Inherit),
-    /// Somebody else answers, or the mediator later.
+    /// The same, of a file that was made for this call: it goes again if the caller has no room
+    /// for a descriptor.
+    Made(OwnedFd, Inherit, Name),
+    /// The same, made by a path without links from where the worker is.
+    MadeHere(OwnedFd, Inherit, CString),
+    /// Another thread answers.
     Later,
     /// The kernel does it after all. Only for a call about which nothing is decided.
     Pass,
@@ -89,53 +137,36 @@ enum Answer {
 }
 
 impl<'a> Mediator<'a> {
-    pub(crate) fn new(
+    fn new(
         listener: OwnedFd,
         plan: &'a Mediation,
         control: BorrowedFd<'a>,
+        view: View,
     ) -> io::Result<Self> {
         let listener = Listener::new(listener)?;
         // Linux 6.6; without it a call costs tens of microseconds instead of a few.
         let _ = listener.wake_synchronously();
-        // Most descriptors are for what a call needs.
-        let room = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 8;
-        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let own_descriptors = caller::open_directory(view.proc.as_fd(), c"self/fd")?;
+        let own_directories = set_apart().is_ok();
         Ok(Self {
             listener,
             plan,
             rules: Index::new(&plan.rules),
-            records: Records::new(control, &plan.rules),
-            proc: caller::open_directory("/proc")?,
-            own_descriptors: caller::open_directory("/proc/self/fd")?,
-            bound: Vec::new(),
-            callers: Callers::new(room),
-            directories: Directories::new(room),
-            umask: None,
-            connecting: Vec::new(),
-            made: Vec::new(),
+            records: Mutex::new(Records::new(control.try_clone_to_owned()?, view.commands)),
+            proc: view.proc,
+            own_descriptors,
+            own_pids: view.own_pids,
+            own_mounts: OnceLock::new(),
+            own_directories,
+            bound: Mutex::default(),
+            umasks: Umasks::default(),
+            blocked: Blocked::default(),
+            names: Mutex::default(),
+            memory: Memory::new(plan.protection.as_ref()),
+            history: History::new(plan.protection.as_ref()),
+            publications: Publications::default(),
+            started: now(),
         })
-    }
-
-    /// Becomes readable when a call waits.
-    pub(crate) fn listener(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
-    }
-
-    /// Answers one waiting call.
-    pub(crate) fn answer_one(&mut self) -> io::Result<()> {
-        let notification = match self.listener.receive() {
-            Ok(notification) => notification,
-            // The caller was killed before its call could be handed over.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        let id = notification.id;
-        let answer = match Caller::new(&notification) {
-            Some(caller) => self.dispatch(&caller),
-            None => Err(Errno::PERM),
-        };
-        self.send(id, answer)
     }
 
     fn send(&self, id: u64, answer: Result<Answer, Errno>) -> io::Result<()> {
@@ -143,25 +174,39 @@ impl<'a> Mediator<'a> {
             Ok(Answer::Later) => return Ok(()),
             Ok(Answer::Pass) => self.listener.danger_continue(id),
             Ok(Answer::Value(value)) => self.listener.answer(id, value),
-            Ok(Answer::Descriptor(fd, inherit)) => self
-                .listener
-                .answer_fd(id, fd.as_fd(), inherit)
-                .map(drop)
-                .or_else(|error| self.refuse_as_full(id, error)),
-            Ok(Answer::SoleDescriptor(fd, inherit)) => {
-                let added = self.listener.add_fd(id, fd.as_fd(), inherit);
-                drop(fd);
-                match added {
-                    Ok(number) => self.listener.answer(id, number.into()),
-                    Err(error) => self.refuse_as_full(id, error),
-                }
+            Ok(Answer::Descriptor(fd, inherit) | Answer::MadeHere(fd, inherit, _)) => {
+                self.hand_over(id, fd, inherit, None)
             }
+            Ok(Answer::Made(fd, inherit, name)) => self.hand_over(id, fd, inherit, Some(&name)),
             Err(errno) => self.listener.refuse(id, errno.raw_os_error()),
         };
-        match sent {
-            // The caller is gone; nobody waits for this answer.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
+        unless_gone(sent)
+    }
+
+    /// Answers with a descriptor that the caller has, or with why it could not get it.
+    fn answer_added(&self, id: u64, added: io::Result<RawFd>) -> io::Result<()> {
+        unless_gone(match added {
+            Ok(number) => self.listener.answer(id, number.into()),
+            Err(error) => self.refuse_as_full(id, error),
+        })
+    }
+
+    fn hand_over(
+        &self,
+        id: u64,
+        fd: OwnedFd,
+        inherit: Inherit,
+        made: Option<&Name>,
+    ) -> io::Result<()> {
+        let added = self.listener.add_fd(id, fd.as_fd(), inherit);
+        drop(fd);
+        match (added, made) {
+            (Ok(number), _) => self.listener.answer(id, number.into()),
+            (Err(error), Some(name)) if error.kind() != io::ErrorKind::NotFound => {
+                let _ = rustix::fs::unlinkat(&name.directory, &name.last, AtFlags::empty());
+                self.refuse_as_full(id, error)
+            }
+            (Err(error), _) => self.refuse_as_full(id, error),
         }
     }
 
@@ -173,6 +218,114 @@ impl<'a> Mediator<'a> {
         }
         let errno = error.raw_os_error().unwrap_or(libc::EPERM);
         self.listener.refuse(id, errno)
+    }
+
+    /// Whether a mount is one of those that may be written, and nobody outside has it.
+    fn is_own_mount(&self, id: u64) -> bool {
+        let mount = |root: &AbsPath| {
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            let root = rustix::fs::open(root.as_path(), flags, Mode::empty()).ok()?;
+            names::mount_of(root).ok()
+        };
+        let roots = self.plan.protection.iter().flat_map(|one| &one.roots);
+        let find = || roots.filter_map(mount).collect();
+        self.own_pids && self.own_mounts.get_or_init(find).contains(&id)
+    }
+
+    fn records(&self) -> MutexGuard<'_, Records> {
+        locked(&self.records)
+    }
+
+    /// Records a refusal and gives the error for it.
+    fn deny(
+        &self,
+        caller: &Caller,
+        operation: Operation,
+        path: &Path,
+        rule: Option<&PathRule>,
+    ) -> Errno {
+        let is_it = |rule: &PathRule| {
+            let mut rules = self.plan.rules.iter();
+            rules.position(|candidate| std::ptr::eq(candidate, rule))
+        };
+        let rule = rule.and_then(is_it);
+        self.records()
+            .deny(caller, self.proc.as_fd(), operation, path, rule)
+    }
+}
+
+/// A caller that is gone waits for no answer.
+fn unless_gone(sent: io::Result<()>) -> io::Result<()> {
+    match sent {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// The time that a file made now would have. File systems read the coarse clock.
+fn now() -> (i64, u32) {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    (now.tv_sec, u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Gives the calling thread a directory and a umask of its own.
+fn set_apart() -> io::Result<()> {
+    crate::sys::process::unshare(rustix::thread::UnshareFlags::FS)
+}
+
+/// What a thread that panicked left behind is complete: nothing is changed in two steps.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'scope, 'env: 'scope> Worker<'scope, 'env> {
+    fn new(
+        shared: &'env Mediator<'env>,
+        pool: &'env Pool,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> io::Result<Self> {
+        if shared.own_directories {
+            set_apart()?;
+        }
+        Ok(Self {
+            shared,
+            pool,
+            scope,
+            umask: None,
+            is_home: false,
+            known: [const { None }; KNOWN],
+        })
+    }
+
+    /// Answers a call.
+    fn answer(&mut self, mut caller: Caller) -> io::Result<()> {
+        if !self.shared.publications.is_empty() {
+            self.flush();
+            self.is_home = false;
+        }
+        let place = caller.thread.as_raw_nonzero().get().unsigned_abs() as usize % KNOWN;
+        if let Some(known) = self.known[place].take() {
+            caller.recall(known);
+        }
+        let answer = self.dispatch(&caller);
+        let sent = self.send(caller.id, answer);
+        self.known[place] = caller.into_acquaintance();
+        sent
+    }
+
+    fn send(&mut self, id: u64, answer: Result<Answer, Errno>) -> io::Result<()> {
+        let Ok(Answer::MadeHere(fd, inherit, text)) = answer else {
+            self.go_home();
+            return self.shared.send(id, answer);
+        };
+        let added = self.shared.listener.add_fd(id, fd.as_fd(), inherit);
+        let is_full = |error: &io::Error| error.kind() != io::ErrorKind::NotFound;
+        if added.as_ref().is_err_and(is_full) {
+            ordinary::unmake(&text, &fd);
+        }
+        drop(fd);
+        self.go_home();
+        self.shared.answer_added(id, added)
     }
 
     fn dispatch(&mut self, caller: &Caller) -> Result<Answer, Errno> {
@@ -223,9 +376,13 @@ impl<'a> Mediator<'a> {
                 self.change_owner(caller, arg[0], arg[1], [arg[2], arg[3]], arg[4])
             }
             libc::SYS_fchown => self.change_owner_of(caller, arg[0], [arg[1], arg[2]]),
-            libc::SYS_setxattr => self.set_attribute(caller, Named::Path(arg[0]), &arg),
+            libc::SYS_setxattr => self.set_attribute(caller, Named::Path(arg[0], 0), &arg),
+            libc::SYS_lsetxattr => self.set_attribute(caller, Named::Path(arg[0], NOFOLLOW), &arg),
             libc::SYS_fsetxattr => self.set_attribute(caller, Named::Descriptor(arg[0]), &arg),
-            libc::SYS_removexattr => self.remove_attribute(caller, Named::Path(arg[0]), arg[1]),
+            libc::SYS_removexattr => self.remove_attribute(caller, Named::Path(arg[0], 0), arg[1]),
+            libc::SYS_lremovexattr => {
+                self.remove_attribute(caller, Named::Path(arg[0], NOFOLLOW), arg[1])
+            }
             libc::SYS_fremovexattr => {
                 self.remove_attribute(caller, Named::Descriptor(arg[0]), arg[1])
             }
@@ -238,8 +395,12 @@ impl<'a> Mediator<'a> {
                 self.set_old_times(caller, arg[0], arg[1], arg[2], Unit::Microsecond)
             }
             libc::SYS_utimensat => self.set_times(caller, arg[0], arg[1], arg[2], arg[3]),
-            libc::SYS_umask | libc::SYS_chdir | libc::SYS_fchdir => {
-                self.callers.forget(caller, self.proc.as_fd());
+            libc::SYS_umask => {
+                self.shared.umasks.forget(caller);
+                Ok(Answer::Pass)
+            }
+            libc::SYS_clone | libc::SYS_unshare => {
+                self.shared.umasks.set_apart();
                 Ok(Answer::Pass)
             }
             libc::SYS_bind => self.bind(caller, arg[0], arg[1], arg[2]),
@@ -251,33 +412,34 @@ impl<'a> Mediator<'a> {
 
     /// Asks the decision function, and records a denial.
     fn judge(
-        &mut self,
+        &self,
         caller: &Caller,
         operation: Operation,
         kind: Kind,
         path: &Path,
     ) -> Result<(), Errno> {
-        let decision = self.rules.decide(kind, path);
-        if decision.allowed || self.is_git_sample(&decision, path) {
+        let decision = self.shared.rules.decide(kind, path);
+        if decision.allowed {
             return Ok(());
         }
-        Err(self.records.deny(caller, operation, path, decision.rule))
+        Err(self.shared.deny(caller, operation, path, decision.rule))
     }
 
-    /// `git init` and `clone` fill `hooks` with samples, which git never runs: only the name
-    /// without its ending is a hook's, and nothing can be given that name.
-    fn is_git_sample(&self, decision: &Decision<'_>, path: &Path) -> bool {
-        let Some(hooks) = path.parent().filter(|parent| parent.ends_with("hooks")) else {
-            return false;
-        };
-        let shipped = decision
-            .rule
-            .is_some_and(|rule| rule.rank == Rank::Default && rule.access == Access::DenyWrite);
-        path.extension().is_some_and(|ending| ending == "sample")
-            && shipped
-            && decision.names(hooks)
-            && hooks
-                .parent()
-                .is_some_and(|git| self.rules.decide(Kind::Write, git).allowed)
+    /// Does something that makes a file, with the caller's umask.
+    fn with_umask_of<T>(
+        &mut self,
+        caller: &Caller,
+        make: impl FnOnce(&mut Self) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let umask = self.shared.umasks.of(caller, self.shared.proc.as_fd())?;
+        self.set_umask(umask);
+        make(self)
+    }
+
+    fn set_umask(&mut self, umask: Mode) {
+        if self.umask != Some(umask) {
+            rustix::process::umask(umask);
+            self.umask = Some(umask);
+        }
     }
 }

@@ -3,6 +3,9 @@
 //! The kernel resolves whole paths without links in one step. Paths with links are taken apart,
 //! because two of them mean something else for the mediator than for the caller: `/proc/self`,
 //! and the links in `/proc/PID` that lead to a process's own files.
+//!
+//! A path is resolved once, to a directory that is held open and a name in it, or to an object that
+//! is held open. What is judged and acted on is that; nothing is kept for the next call.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -12,16 +15,36 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
-use rustix::process::{Pid, fchdir, getpid, test_kill_process};
+use rustix::process::{Pid, fchdir, getcwd, getpid, test_kill_process};
 use stockade_rules::AbsPath;
 
-use super::Mediator;
+use super::Worker;
 use super::caller::Caller;
-use super::directories::{Directory, Identity, Start};
+
+/// A directory, held open, and where it is.
+pub(super) struct Directory {
+    fd: OwnedFd,
+    /// Its absolute path; what rules are about.
+    pub(super) path: PathBuf,
+}
+
+impl Directory {
+    /// A directory whose path is known.
+    pub(super) fn at(fd: OwnedFd, path: PathBuf) -> Self {
+        Self { fd, path }
+    }
+}
+
+impl AsFd for Directory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
 
 /// A name in a directory, whether or not anything has it.
+#[derive(Clone)]
 pub(super) struct Name {
     pub(super) directory: Rc<Directory>,
     pub(super) last: CString,
@@ -51,13 +74,15 @@ pub(super) enum Landing {
 
 /// Something that exists.
 pub(super) struct Object {
-    /// Opened with `O_PATH`.
     pub(super) fd: OwnedFd,
     pub(super) stat: Stat,
     /// Its absolute path; none for what has no name (pipes, sockets, unlinked files).
     pub(super) path: Option<PathBuf>,
-    /// The number under which the caller itself holds it open, if it was named by that.
-    pub(super) descriptor: Option<u32>,
+    /// Whether the caller named it by a descriptor of its own (`/proc/self/fd/N`); then `fd` is a
+    /// copy of that descriptor.
+    pub(super) held: bool,
+    /// Whether a link of `/proc` led to it: its path may mean something else in this view.
+    pub(super) by_link: bool,
 }
 
 /// Whether a link in the last place is followed.
@@ -71,6 +96,17 @@ pub(super) enum Last {
 const MAX_LINKS: usize = 40;
 const PROC_ROOT_INODE: u64 = 1;
 
+/// What programs that list processes read about init.
+const OPEN_FILES_OF_INIT: [&str; 7] = [
+    "cgroup",
+    "cmdline",
+    "comm",
+    "mountinfo",
+    "stat",
+    "statm",
+    "status",
+];
+
 impl Name {
     /// As the caller wrote it. For calls that never follow a link in the last place: with the slash
     /// the kernel knows what they may do and what not.
@@ -80,9 +116,15 @@ impl Name {
         written.map_or(Cow::Borrowed(&self.last), Cow::Owned)
     }
 
+    /// The absolute path by now: the directory may have been renamed since it was resolved.
+    pub(super) fn current_path(&self) -> Result<PathBuf, Errno> {
+        let directory = path_of(self.directory.as_fd())?;
+        Ok(directory.join(OsStr::from_bytes(self.last.as_bytes())))
+    }
+
     /// Whether the path ended in `.` or `..`, or was the root.
     pub(super) fn is_dots(&self) -> bool {
-        matches!(self.last.as_bytes(), b"." | b"..")
+        matches!(self.last.as_bytes(), b"." | b".." | b"/")
     }
 
     /// Why no file is made under a name that ends in a slash or in dots: the latter is there.
@@ -96,12 +138,7 @@ impl Name {
 }
 
 impl Object {
-    /// A path by which the mediator can act on this very object.
-    pub(super) fn own_path(&self) -> String {
-        format!("/proc/self/fd/{}", self.number())
-    }
-
-    /// The number of its descriptor in the mediator.
+    /// Its name in the mediator's own `/proc/self/fd`, through which the mediator acts on it.
     pub(super) fn number(&self) -> String {
         self.fd.as_raw_fd().to_string()
     }
@@ -111,7 +148,7 @@ impl Object {
     }
 }
 
-impl Mediator<'_> {
+impl Worker<'_, '_> {
     /// The name that a path means, its directory resolved, its last component not looked at.
     pub(super) fn name(&mut self, caller: &Caller, fd: u64, text: &CStr) -> Result<Name, Errno> {
         let text = self.alias(text);
@@ -125,12 +162,12 @@ impl Mediator<'_> {
             // `/`, `x/.`, `..`: a directory that exists; whatever is asked of its name, the
             // kernel has the right error for the dots.
             let start = self.start(caller, fd, bytes)?;
-            let (directory, _) = self.directory(caller, start, trimmed)?;
-            let directory = self.located(directory)?;
-            let dots = if trimmed.ends_with(b"..") {
-                c".."
-            } else {
-                c"."
+            let directory = self.directory(caller, start, trimmed)?;
+            let directory = located(directory)?;
+            let dots = match trimmed {
+                b"" => c"/",
+                _ if trimmed.ends_with(b"..") => c"..",
+                _ => c".",
             };
             return Ok(Name {
                 path: directory.path.clone(),
@@ -140,7 +177,9 @@ impl Mediator<'_> {
             });
         };
         let directory = self.parent(caller, fd, way)?;
-        named(directory, last, slash)
+        let name = named(directory, last, slash)?;
+        self.refuse_hidden(&name.path)?;
+        Ok(name)
     }
 
     /// Where a path leads, its last component not looked at.
@@ -157,7 +196,9 @@ impl Mediator<'_> {
             });
         };
         let directory = self.parent(caller, fd, way)?;
-        named(directory, last, false).map(Place::Name)
+        let name = named(directory, last, false)?;
+        self.refuse_hidden(&name.path)?;
+        Ok(Place::Name(name))
     }
 
     /// What a path leads to.
@@ -174,7 +215,7 @@ impl Mediator<'_> {
 
     /// What is in a place.
     pub(super) fn land_at(
-        &self,
+        &mut self,
         caller: &Caller,
         place: Place,
         last: Last,
@@ -193,53 +234,31 @@ impl Mediator<'_> {
         }
     }
 
-    /// The directory that a way leads to. One that no link is on is remembered.
+    /// The directory that a way leads to.
     fn parent(&mut self, caller: &Caller, fd: u64, way: &[u8]) -> Result<Rc<Directory>, Errno> {
-        let start = if way.starts_with(b"/") {
-            Ok(Start::Root)
-        } else {
-            let directory = self.callers.directory(caller, self.proc.as_fd(), fd);
-            directory.map(Start::At)
-        };
-        if let Ok(start) = start
-            && let Some(directory) = self.directories.find(start, way)
-        {
-            return Ok(directory);
-        }
         let start = self.start(caller, fd, way)?;
-        // By the descriptor: another thread may have changed the directory since.
-        let from = match way.first() {
-            Some(b'/') => Start::Root,
-            _ => Start::At(Identity::of(&start, c"")?),
-        };
-        let (directory, links) = self.directory(caller, start, way)?;
-        // One that may not be searched could be opened nevertheless (O_PATH).
-        fchdir(&directory)?;
-        let directory = Rc::new(self.located(directory)?);
+        let directory = self.directory(caller, start, way)?;
+        let directory = located(directory)?;
         self.refuse_hidden(&directory.path)?;
-        if links == Links::None {
-            self.directories.keep(from, way, &directory);
-        }
-        Ok(directory)
+        Ok(Rc::new(directory))
     }
 
-    /// The directory at `path` below `start`, and whether links lead there.
+    /// The directory at `path` below `start`.
     fn directory(
-        &self,
+        &mut self,
         caller: &Caller,
         start: OwnedFd,
         path: &[u8],
-    ) -> Result<(OwnedFd, Links), Errno> {
+    ) -> Result<OwnedFd, Errno> {
         if path.is_empty() {
-            return Ok((start, Links::None));
+            return Ok(start);
         }
         match open_without_links(start.as_fd(), path) {
-            Ok(fd) => return Ok((fd, Links::None)),
             Err(Errno::LOOP) => {}
-            Err(error) => return Err(error),
+            other => return other,
         }
         match self.walk(caller, start, path, Last::Follow)? {
-            Landing::Object(object) if object.kind().is_dir() => Ok((object.fd, Links::Some)),
+            Landing::Object(object) if object.kind().is_dir() => Ok(object.fd),
             Landing::Object(_) => Err(Errno::NOTDIR),
             Landing::Free(_) => Err(Errno::NOENT),
         }
@@ -247,7 +266,7 @@ impl Mediator<'_> {
 
     /// Component by component, as the kernel would for the caller.
     fn walk(
-        &self,
+        &mut self,
         caller: &Caller,
         start: OwnedFd,
         path: &[u8],
@@ -268,7 +287,7 @@ impl Mediator<'_> {
             let next = match open_name(at.as_fd(), &name) {
                 Ok(next) => next,
                 Err(Errno::NOENT) if is_last && !dot => {
-                    let directory = self.located(at)?;
+                    let directory = located(at)?;
                     self.refuse_hidden(&directory.path)?;
                     let name = named(Rc::new(directory), name.as_bytes(), slash)?;
                     return Ok(Landing::Free(name));
@@ -301,17 +320,21 @@ impl Mediator<'_> {
                         left.push_front(part);
                     }
                 }
-                Link::Object(object) => {
-                    if is_last {
-                        let descriptor = self.held_as(caller, at.as_fd(), &name)?;
-                        let object = self.object(object)?;
-                        return Ok(Landing::Object(Object {
-                            descriptor,
-                            ..object
-                        }));
-                    }
-                    at = object;
+                Link::Object(object) if is_last => {
+                    let object = self.object(object)?;
+                    let by_link = true;
+                    return Ok(Landing::Object(Object { by_link, ..object }));
                 }
+                Link::Held(object) if is_last => {
+                    let object = self.object(object)?;
+                    let (held, by_link) = (true, true);
+                    return Ok(Landing::Object(Object {
+                        held,
+                        by_link,
+                        ..object
+                    }));
+                }
+                Link::Object(object) | Link::Held(object) => at = object,
             }
         }
         if slash && !FileType::from_raw_mode(rustix::fs::fstat(&at)?.st_mode).is_dir() {
@@ -337,17 +360,32 @@ impl Mediator<'_> {
                 rustix::fs::readlinkat(link, c"", Vec::new())?.into_bytes(),
             ));
         }
+        let ids = || caller.inner_ids(self.shared.proc.as_fd());
         if rustix::fs::fstat(directory)?.st_ino == PROC_ROOT_INODE {
             return Ok(Link::Text(match name.to_bytes() {
-                b"self" => caller.process(self.proc.as_fd())?.into_bytes(),
+                b"self" => ids()?.process.to_string().into_bytes(),
                 b"thread-self" => {
-                    let process = caller.process(self.proc.as_fd())?;
-                    format!("{process}/task/{}", caller.thread.as_raw_nonzero()).into_bytes()
+                    let ids = ids()?;
+                    format!("{}/task/{}", ids.process, ids.thread).into_bytes()
                 }
                 _ => rustix::fs::readlinkat(link, c"", Vec::new())?.into_bytes(),
             }));
         }
-        self.refuse_hidden(&self.path_of(directory)?)?;
+        let place = path_of(directory)?;
+        self.refuse_hidden(&place)?;
+        let number = name.to_str().ok().and_then(|text| text.parse().ok());
+        if let Some(number) = number.filter(|_| place.ends_with("fd")) {
+            let ids = ids()?;
+            let own = [
+                format!("/proc/{}/fd", ids.process),
+                format!("/proc/{}/task/{}/fd", ids.process, ids.thread),
+            ];
+            if own.iter().any(|own| place == Path::new(own)) {
+                return caller
+                    .descriptor(self.shared.proc.as_fd(), number)
+                    .map(Link::Held);
+            }
+        }
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         Ok(Link::Object(rustix::fs::openat(
             directory,
@@ -357,31 +395,18 @@ impl Mediator<'_> {
         )?))
     }
 
-    /// The number, if this is an entry of the caller's own `/proc/PID/fd`.
-    fn held_as(
-        &self,
-        caller: &Caller,
-        directory: BorrowedFd<'_>,
-        name: &CStr,
-    ) -> Result<Option<u32>, Errno> {
-        let path = self.path_of(directory)?;
-        let own = format!("/proc/{}/fd", caller.process(self.proc.as_fd())?);
-        let number = name.to_str().ok().and_then(|text| text.parse().ok());
-        Ok(number.filter(|_| path == Path::new(&own)))
-    }
-
     /// The path as written, made absolute: for records about what could not be looked up.
     pub(super) fn lexical_path(&self, caller: &Caller, fd: u64, text: &CStr) -> Option<AbsPath> {
         let start = self.start(caller, fd, text.to_bytes()).ok()?;
-        let base = self.path_of(start.as_fd()).ok()?;
+        let base = path_of(start.as_fd()).ok()?;
         AbsPath::new(base.join(OsStr::from_bytes(text.to_bytes()))).ok()
     }
 
-    fn start(&self, caller: &Caller, fd: u64, path: &[u8]) -> Result<OwnedFd, Errno> {
+    pub(super) fn start(&self, caller: &Caller, fd: u64, path: &[u8]) -> Result<OwnedFd, Errno> {
         if path.starts_with(b"/") {
             open_root()
         } else {
-            caller.directory(self.proc.as_fd(), fd)
+            caller.directory(self.shared.proc.as_fd(), fd)
         }
     }
 
@@ -402,33 +427,46 @@ impl Mediator<'_> {
             fd,
             stat,
             path,
-            descriptor: None,
+            held: false,
+            by_link: false,
         })
     }
 
-    /// Callers may not get at the mediator's own files: for the mediator they would open. Nor at
-    /// what `/proc` says about others, where no pid namespace hides them.
+    /// Callers may not get at the mediator's own files: for the mediator they would open. Init
+    /// shares its memory. Nor at what `/proc` says about others, where no pid namespace hides them.
     fn refuse_hidden(&self, path: &Path) -> Result<(), Errno> {
         let Ok(below) = path.strip_prefix("/proc") else {
             return Ok(());
         };
-        let first = below.components().next();
-        let number = first.and_then(|name| name.as_os_str().to_str()?.parse().ok());
-        match number.and_then(Pid::from_raw) {
-            Some(pid) if pid == getpid() => Err(Errno::ACCESS),
-            // Whom the scope of our Landlock domain keeps us from signalling is not one of us.
-            Some(pid) if self.plan.hide_processes => match test_kill_process(pid) {
-                Err(Errno::PERM) => Err(Errno::NOENT),
-                _ => Ok(()),
-            },
-            _ => Ok(()),
+        let mut parts = below.iter();
+        let number = parts.next().and_then(|name| name.to_str()?.parse().ok());
+        let Some(pid) = number.and_then(Pid::from_raw) else {
+            return Ok(());
+        };
+        if self.shared.own_pids {
+            let is_open = parts.next().is_none_or(|file| {
+                parts.next().is_none() && OPEN_FILES_OF_INIT.iter().any(|open| file == *open)
+            });
+            return if pid == Pid::INIT && !is_open {
+                Err(Errno::ACCESS)
+            } else {
+                Ok(())
+            };
         }
+        if pid == getpid() {
+            return Err(Errno::ACCESS);
+        }
+        // A process that our Landlock scope forbids to signal is outside the sandbox.
+        if self.shared.plan.hide_processes && test_kill_process(pid) == Err(Errno::PERM) {
+            return Err(Errno::NOENT);
+        }
+        Ok(())
     }
 
     /// The path with the alias of its directory in its place.
     fn alias<'t>(&self, text: &'t CStr) -> Cow<'t, CStr> {
         let bytes = text.to_bytes();
-        for (from, to) in &self.plan.aliases {
+        for (from, to) in &self.shared.plan.aliases {
             let rest = bytes.strip_prefix(from.as_path().as_os_str().as_bytes());
             let Some(rest) = rest.filter(|rest| matches!(rest.first(), None | Some(b'/'))) else {
                 continue;
@@ -441,38 +479,118 @@ impl Mediator<'_> {
         Cow::Borrowed(text)
     }
 
-    /// A directory, with where it is.
-    fn located(&self, fd: OwnedFd) -> Result<Directory, Errno> {
-        let path = self.path_of(fd.as_fd())?;
-        Ok(Directory::new(fd, path))
-    }
-
-    /// The absolute path of a directory.
-    pub(super) fn path_of(&self, fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
-        self.named_path(fd)?.ok_or(Errno::NOENT)
-    }
-
-    fn named_path(&self, fd: BorrowedFd<'_>) -> Result<Option<PathBuf>, Errno> {
+    pub(super) fn named_path(&self, fd: BorrowedFd<'_>) -> Result<Option<PathBuf>, Errno> {
         let number = CString::new(fd.as_raw_fd().to_string()).map_err(|_| Errno::INVAL)?;
-        let text = rustix::fs::readlinkat(&self.own_descriptors, &number, Vec::new())?;
+        let text = rustix::fs::readlinkat(&self.shared.own_descriptors, &number, Vec::new())?;
         let path = PathBuf::from(OsStr::from_bytes(text.as_bytes()));
         Ok(path.is_absolute().then_some(path))
     }
 }
 
-/// Whether a way leads over links.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Links {
-    None,
-    Some,
+/// Whether a path is `root` or lies below it; both are absolute and normal.
+pub(super) fn lies_below(path: &Path, root: &Path) -> bool {
+    let (path, root) = (path.as_os_str().as_bytes(), root.as_os_str().as_bytes());
+    match path.strip_prefix(root) {
+        Some(rest) => rest.is_empty() || rest[0] == b'/' || root == b"/",
+        None => false,
+    }
 }
 
+/// Whether `path` leads from `start` to the directory of `name` without a link.
+pub(super) fn is_plain_way(start: &OwnedFd, path: &CStr, name: &Name) -> bool {
+    let Some((way, _)) = split_last(path.to_bytes()) else {
+        return false;
+    };
+    if way.is_empty() {
+        return true;
+    }
+    let found = open_without_links(start.as_fd(), way);
+    let same = |fd: OwnedFd| {
+        let (here, there) = (rustix::fs::fstat(&fd), rustix::fs::fstat(&name.directory));
+        here.is_ok_and(|here| {
+            there.is_ok_and(|there| (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino))
+        })
+    };
+    found.is_ok_and(same)
+}
+
+/// The absolute path of a directory. Asks by going there: that takes 1.1 µs, and reading the
+/// link in `/proc` 2.8. Nothing that a worker does depends on its own directory.
+pub(super) fn path_of(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
+    fchdir(fd)?;
+    let path = match getcwd(Vec::new()) {
+        Err(Errno::NAMETOOLONG) => return long_path_of(fd),
+        other => other?,
+    };
+    // Outside the view there are no paths, only descriptors (`getcwd(2)`).
+    if path.as_bytes().starts_with(b"/") {
+        Ok(PathBuf::from(OsStr::from_bytes(path.as_bytes())))
+    } else {
+        Err(Errno::NOENT)
+    }
+}
+
+/// A directory, with where it is. One that may not be searched could be opened nevertheless
+/// (`O_PATH`).
+fn located(fd: OwnedFd) -> Result<Directory, Errno> {
+    let path = path_of(fd.as_fd())?;
+    Ok(Directory { fd, path })
+}
+
+/// A name in the directory at an absolute path without links.
+pub(super) fn name_below(directory: &Path, last: &CStr) -> Result<Name, Errno> {
+    let fd = open_without_links(CWD, directory.as_os_str().as_bytes())?;
+    let directory = Rc::new(located(fd)?);
+    named(directory, last.to_bytes(), false)
+}
+
+/// The path of a directory that is too deep for the kernel to name: the nearest one above that is
+/// not, and the names on the way down.
+fn long_path_of(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
+    let mut names = Vec::new();
+    let mut at = open_name(fd, c".")?;
+    let mut path = loop {
+        let above = open_name(at.as_fd(), c"..")?;
+        names.push(name_in(above.as_fd(), at.as_fd())?);
+        fchdir(&above)?;
+        match getcwd(Vec::new()) {
+            Ok(path) => break PathBuf::from(OsStr::from_bytes(path.as_bytes())),
+            Err(Errno::NAMETOOLONG) => at = above,
+            Err(error) => return Err(error),
+        }
+    };
+    path.extend(names.iter().rev().map(|name| OsStr::from_bytes(name)));
+    Ok(path)
+}
+
+/// The name that a directory has in the one above it.
+fn name_in(above: BorrowedFd<'_>, child: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
+    let wanted = rustix::fs::fstat(child)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let listed = rustix::fs::openat(above, c".", flags, Mode::empty())?;
+    for entry in Dir::read_from(listed)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if entry.ino() != wanted.st_ino || matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let found = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino) {
+            return Ok(name.to_bytes().to_vec());
+        }
+    }
+    Err(Errno::NOENT)
+}
+
+/// What a link leads to.
 enum Link {
+    /// A descriptor of the caller itself.
+    Held(OwnedFd),
     Object(OwnedFd),
     Text(Vec<u8>),
 }
 
-fn open_without_links(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+pub(super) fn open_without_links(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     rustix::fs::openat2(start, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
@@ -487,7 +605,7 @@ fn open_root() -> Result<OwnedFd, Errno> {
 }
 
 /// A name in a directory that is held open.
-fn named(directory: Rc<Directory>, last: &[u8], slash: bool) -> Result<Name, Errno> {
+pub(super) fn named(directory: Rc<Directory>, last: &[u8], slash: bool) -> Result<Name, Errno> {
     Ok(Name {
         path: directory.path.join(OsStr::from_bytes(last)),
         directory,

@@ -1,16 +1,20 @@
 //! Records of what was refused, sent to the launcher as it happens.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use serde::Serialize;
-use stockade_rules::{PathRule, RuleSet};
+use stockade_rules::protected::ProtectedName;
 
-use super::caller::{Caller, open_directory};
+use super::caller::Caller;
+use super::locked;
+use crate::commands::Commands;
 use crate::control::Report;
 
 /// One refused operation.
@@ -22,6 +26,8 @@ pub struct Denial {
     pub path: PathBuf,
     /// Which rule of the plan decided; none if no rule grants it.
     pub rule: Option<usize>,
+    /// Why the name is protected, if that decided.
+    pub protected: Option<String>,
     /// What the program was told.
     pub errno: i32,
     /// Who tried, by its id in the sandbox.
@@ -112,22 +118,30 @@ impl fmt::Display for Operation {
     }
 }
 
+/// What decided.
+#[derive(Clone, Copy, Default)]
+struct Why {
+    rule: Option<usize>,
+    reason: Option<&'static str>,
+}
+
 /// After so many, a run's records say nothing new.
 const MAX_RECORDS: usize = 1000;
 
 /// Sends records, each different one once.
-pub(super) struct Records<'a> {
-    control: BorrowedFd<'a>,
-    rules: &'a RuleSet,
+pub(super) struct Records {
+    control: OwnedFd,
     sent: Vec<(Operation, PathBuf)>,
+    /// The commands of a session.
+    commands: Option<Arc<Commands>>,
 }
 
-impl<'a> Records<'a> {
-    pub(super) fn new(control: BorrowedFd<'a>, rules: &'a RuleSet) -> Self {
+impl Records {
+    pub(super) fn new(control: OwnedFd, commands: Option<Arc<Commands>>) -> Self {
         Self {
             control,
-            rules,
             sent: Vec::new(),
+            commands,
         }
     }
 
@@ -135,66 +149,76 @@ impl<'a> Records<'a> {
     pub(super) fn deny(
         &mut self,
         caller: &Caller,
+        proc: BorrowedFd<'_>,
         operation: Operation,
         path: &Path,
-        rule: Option<&PathRule>,
+        rule: Option<usize>,
     ) -> Errno {
-        let pid = caller.thread.as_raw_nonzero().get();
-        self.record(operation, path, rule, (Errno::ACCESS, pid), || {
-            program(caller)
-        })
+        let why = Why { rule, reason: None };
+        self.record(caller, proc, operation, path, why, Errno::ACCESS)
+    }
+
+    /// Records that a name is protected and gives the error for it.
+    pub(super) fn deny_protected(
+        &mut self,
+        caller: &Caller,
+        proc: &OwnedFd,
+        operation: Operation,
+        path: &Path,
+        row: &'static ProtectedName,
+    ) -> Errno {
+        let why = Why {
+            rule: None,
+            reason: Some(row.reason),
+        };
+        self.record(caller, proc.as_fd(), operation, path, why, Errno::ACCESS)
     }
 
     /// Records that a host was not reached and gives the error for it.
-    pub(super) fn deny_reach(&mut self, caller: &Caller, place: SocketAddr, errno: Errno) -> Errno {
-        let pid = caller.thread.as_raw_nonzero().get();
+    pub(super) fn deny_reach(
+        &mut self,
+        caller: &Caller,
+        proc: BorrowedFd<'_>,
+        place: SocketAddr,
+        errno: Errno,
+    ) -> Errno {
         let path = PathBuf::from(place.to_string());
-        let who = (errno, pid);
-        self.record(Operation::Reach, &path, None, who, || program(caller))
-    }
-
-    /// Records what was refused when its maker was already gone.
-    pub(super) fn deny_afterwards(&mut self, operation: Operation, path: &Path) {
-        self.record(operation, path, None, (Errno::ACCESS, 0), Vec::new);
+        self.record(caller, proc, Operation::Reach, &path, Why::default(), errno)
     }
 
     fn record(
         &mut self,
+        caller: &Caller,
+        proc: BorrowedFd<'_>,
         operation: Operation,
         path: &Path,
-        rule: Option<&PathRule>,
-        (errno, pid): (Errno, i32),
-        program: impl FnOnce() -> Vec<u8>,
+        why: Why,
+        errno: Errno,
     ) -> Errno {
-        let known = self
-            .sent
-            .iter()
-            .any(|(what, place)| *what == operation && place == path);
-        if known || self.sent.len() >= MAX_RECORDS {
+        let commands = self.commands.as_ref();
+        let command = commands.and_then(|commands| commands.of_process(caller.thread, proc));
+        let mut denied = command.as_ref().map(|command| locked(&command.denied));
+        let sent = denied.as_deref_mut().unwrap_or(&mut self.sent);
+        let is_known = |(what, place): &(Operation, PathBuf)| *what == operation && place == path;
+        if sent.iter().any(is_known) || sent.len() >= MAX_RECORDS {
             return errno;
         }
-        self.sent.push((operation, path.to_owned()));
+        sent.push((operation, path.to_owned()));
         let denial = Denial {
             operation,
             path: path.to_owned(),
-            rule: rule.and_then(|rule| {
-                self.rules
-                    .iter()
-                    .position(|candidate| std::ptr::eq(candidate, rule))
-            }),
+            protected: why.reason.map(str::to_owned),
+            rule: why.rule,
             errno: errno.raw_os_error(),
-            pid,
-            program: PathBuf::from(std::ffi::OsStr::from_bytes(&program())),
+            // By its id inside; the caller may be gone by now.
+            pid: caller.inner_ids(proc).map_or(0, |ids| ids.thread),
+            program: PathBuf::from(OsStr::from_bytes(&caller.program(proc))),
         };
         // If the launcher is too slow to hear it, the program must not wait for that.
-        let _ = Report::Denied(denial).send(self.control);
+        let line = command
+            .as_ref()
+            .map_or(&self.control, |command| &command.line);
+        let _ = Report::Denied(denial).send(line.as_fd());
         errno
     }
-}
-
-/// What the caller's program called itself.
-fn program(caller: &Caller) -> Vec<u8> {
-    open_directory("/proc")
-        .map(|proc| caller.program(std::os::fd::AsFd::as_fd(&proc)))
-        .unwrap_or_default()
 }

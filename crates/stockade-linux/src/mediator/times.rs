@@ -1,11 +1,11 @@
 //! Times of files: neither a name nor content, but Landlock does not keep them.
 
-use rustix::fs::{AtFlags, CWD as HERE, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
 use super::caller::Caller;
 use super::place::Object;
-use super::{Answer, Mediator};
+use super::{Answer, Worker};
 
 /// What the second number of an old call counts; the first is seconds always.
 #[cfg(target_arch = "x86_64")]
@@ -21,7 +21,7 @@ const NOW: Timespec = Timespec {
     tv_nsec: UTIME_NOW as _,
 };
 
-impl Mediator<'_> {
+impl Worker<'_, '_> {
     /// `utimensat(2)`; without a path it is about the descriptor.
     pub(super) fn set_times(
         &mut self,
@@ -95,7 +95,8 @@ impl Mediator<'_> {
             last_access,
             last_modification,
         };
-        rustix::fs::utimensat(HERE, object.own_path(), &times, AtFlags::empty())?;
+        let own = &self.shared.own_descriptors;
+        rustix::fs::utimensat(own, object.number(), &times, AtFlags::empty())?;
         Ok(Answer::Value(0))
     }
 }

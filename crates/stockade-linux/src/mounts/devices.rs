@@ -9,7 +9,7 @@ use stockade_rules::AbsPath;
 
 use super::{Kind, Tree, attach, clone_tree, file_system, make_file};
 use crate::stage::{At, Failure, Stage};
-use crate::sys::mount::{Lock, lock};
+use crate::sys::mount::Lock;
 
 const NODES: &[&str] = &["full", "null", "random", "tty", "urandom", "zero"];
 
@@ -24,7 +24,7 @@ const LINKS: &[(&str, &str)] = &[
 /// POSIX semaphores and shared memory live here (`shm_overview(7)`).
 const SHARED_MEMORY: &str = "shm";
 
-impl Tree {
+impl Tree<'_> {
     pub(super) fn add_devices(
         &mut self,
         path: &Path,
@@ -59,7 +59,7 @@ impl Tree {
         let shared = self.temporary_of(shared_memory)?;
         attach(shared.as_fd(), directory.as_fd(), SHARED_MEMORY, stage)?;
 
-        lock(directory.as_fd(), Lock::Devices).at(Stage::MountAttributes)?;
+        self.locker.lock(directory.as_fd(), Lock::Devices)?;
         self.seal_later(directory);
         Ok(())
     }

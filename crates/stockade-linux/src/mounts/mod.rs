@@ -5,9 +5,10 @@
 //! project may have planted one; compare CVE-2026-87766 of bubblewrap), and only on file systems
 //! made here may a missing mount point be made.
 //!
-//! Needs Linux 5.12. Not protected here: names that don't exist yet, which is the mediator's work.
+//! Needs Linux 5.8; before 5.12 [`lock`] remounts each mount by itself. Not protected here: names that don't exist yet, which is the mediator's work.
 
 mod devices;
+mod lock;
 mod overlay;
 mod view;
 
@@ -21,20 +22,24 @@ use rustix::mount::{
     fsconfig_create, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
 };
 
-use crate::plan::{LinuxPlan, Root};
+use self::lock::Locker;
+use crate::plan::{LinuxPlan, Root, View};
 use crate::stage::{At, Failure, Stage};
-use crate::sys::mount::{Lock, lock};
+use crate::sys::init_process::Init;
+use crate::sys::mount::Lock;
 
-/// Builds the view and makes it the root of the calling process.
-pub(crate) fn enter(plan: &LinuxPlan) -> Result<(), Failure> {
-    let mut tree = Tree::new(plan.root)?;
+/// Builds the view and makes it the root of every process in this mount namespace. `/proc` shows
+/// the pid namespace of `init`.
+pub(crate) fn enter(plan: &LinuxPlan, init: &Init) -> Result<(), Failure> {
+    let mut tree = Tree::new(plan.root, init)?;
     for mount in &plan.mounts {
         match tree.add(mount) {
             // What an earlier run removed in its layer needs no mount to protect it; the name is
-            // the mediator's.
+            // the mediator's. Nor does what was to be hidden and has gone meanwhile, as a file in
+            // the home of another user may.
             Err(failure)
                 if failure.errno == Errno::NOENT.raw_os_error()
-                    && tree.has_layer(mount.path.as_path()) => {}
+                    && (mount.view == View::Hidden || tree.has_layer(mount.path.as_path())) => {}
             added => added?,
         }
     }
@@ -46,7 +51,9 @@ pub(crate) fn enter(plan: &LinuxPlan) -> Result<(), Failure> {
 }
 
 /// A view under construction.
-struct Tree {
+struct Tree<'a> {
+    init: &'a Init,
+    locker: Locker,
     /// Holds the mount point of the new root and the two things that hide others.
     staging: OwnedFd,
     root: OwnedFd,
@@ -56,6 +63,8 @@ struct Tree {
     unsealed: Vec<OwnedFd>,
     /// Roots that have a layer of their own, in which names of the host may be missing.
     overlays: Vec<PathBuf>,
+    /// The tmpfs that `/tmp` and private layers share, and with it one limit.
+    memory: Option<OwnedFd>,
     /// How many files were put in.
     placed: usize,
     /// The directory that something was last put into: hundreds of denied names are siblings.
@@ -68,16 +77,13 @@ const HIDDEN_DIRECTORY: &str = "directory";
 /// A file that nobody may open.
 const HIDDEN_FILE: &str = "file";
 
-impl Tree {
-    fn new(kind: Root) -> Result<Self, Failure> {
+impl<'a> Tree<'a> {
+    fn new(kind: Root, init: &'a Init) -> Result<Self, Failure> {
         let slash = Path::new("/");
+        let locker = Locker::new()?;
         let root_mount = match kind {
             // Cloned before the staging area is mounted, so that it does not show in it.
-            Root::Host => {
-                let clone = clone_tree(CWD, slash, Stage::CloneRoot)?;
-                lock(clone.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
-                clone
-            }
+            Root::Host => clone_tree(CWD, slash, Stage::CloneRoot)?,
             Root::Empty => temporary(&[("mode", "0755")], Stage::CloneRoot)?,
         };
         // `/proc` is sure to exist, and nothing on it is needed any more.
@@ -90,16 +96,23 @@ impl Tree {
         // Read-only mounts of themselves: what is cloned from them is read-only from the start.
         for name in [HIDDEN_DIRECTORY, HIDDEN_FILE] {
             let cover = clone_tree(staging.as_fd(), Path::new(name), Stage::StageMount)?;
-            lock(cover.as_fd(), Lock::TreeReadOnly).at(Stage::StageMount)?;
-            attach(cover.as_fd(), staging.as_fd(), name, Stage::StageMount)?;
+            let (cover, at) = (cover.as_fd(), staging.as_fd());
+            locker.attach(cover, Lock::TreeReadOnly, at, name, Stage::StageMount)?;
         }
-        attach(root_mount.as_fd(), staging.as_fd(), ROOT, Stage::AttachRoot)?;
+        let (root, at, stage) = (root_mount.as_fd(), staging.as_fd(), Stage::AttachRoot);
+        match kind {
+            Root::Host => locker.attach(root, Lock::TreeReadOnly, at, ROOT, stage)?,
+            Root::Empty => attach(root, at, ROOT, stage)?,
+        }
         let mut tree = Self {
+            init,
+            locker,
             staging,
             root: root_mount,
             own: Vec::new(),
             unsealed: Vec::new(),
             overlays: Vec::new(),
+            memory: None,
             placed: 0,
             last: None,
         };
@@ -173,7 +186,7 @@ impl Tree {
 
     fn seal(&mut self) -> Result<(), Failure> {
         for mount in self.unsealed.drain(..) {
-            lock(mount.as_fd(), Lock::Seal).at(Stage::MountAttributes)?;
+            self.locker.lock(mount.as_fd(), Lock::Seal)?;
         }
         Ok(())
     }
@@ -231,8 +244,17 @@ fn file_system(
     for (key, value) in options {
         fsconfig_set_string(&context, *key, *value).at(stage)?;
     }
-    fsconfig_create(&context).at(stage)?;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at(stage)
+    mount_of(&context, attributes, stage)
+}
+
+/// A mount of a file system that is opened and configured.
+fn mount_of(
+    context: &OwnedFd,
+    attributes: MountAttrFlags,
+    stage: Stage,
+) -> Result<OwnedFd, Failure> {
+    fsconfig_create(context).at(stage)?;
+    fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at(stage)
 }
 
 /// Puts a mount at a name in a directory, or over the directory itself if the name is empty. A

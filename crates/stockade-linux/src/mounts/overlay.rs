@@ -1,25 +1,26 @@
 //! A copy-on-write view: overlayfs in the user namespace (Linux 5.11).
 //!
 //! The host's directory is the lower layer and is never written; every change goes to the layer,
-//! which belongs to the user. What the layer records about itself is in `user.overlay.*`
-//! attributes, the only ones that a user namespace may write. Directories are not redirected:
-//! renaming one of the host's fails with `EXDEV`, and programs copy it instead. Nothing is synced:
-//! whoever keeps layers must know that a power failure may leave them incomplete.
+//! which belongs to the user or lies in memory. What the layer records about itself is in
+//! `user.overlay.*` attributes, the only ones that a user namespace may write. Directories are not
+//! redirected: renaming one of the host's fails with `EXDEV`, and programs copy it instead. Nothing
+//! is synced: whoever keeps layers must know that a power failure may leave them incomplete.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use rustix::fs::{AtFlags, Mode};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
     fsconfig_set_string, fsmount, fsopen,
 };
 
 use super::view::host_root;
-use super::{Kind, Tree, attach, clone_tree, open_beneath};
+use super::{Kind, Tree, attach, clone_tree, open_beneath, temporary};
 use crate::stage::{At, Failure, Stage};
-use crate::sys::mount::{Lock, lock};
+use crate::sys::mount::Lock;
 
-impl Tree {
+impl Tree<'_> {
     /// Whether `path` is in a root with a layer, and not that root itself.
     pub(super) fn has_layer(&self, path: &Path) -> bool {
         let mut roots = self.overlays.iter();
@@ -29,27 +30,72 @@ impl Tree {
     pub(super) fn add_overlay(&mut self, path: &Path, layer: &Path) -> Result<(), Failure> {
         let stage = Stage::OverlayMount;
         let number = self.overlays.len();
-        // The kernel takes paths of 255 bytes only (fsconfig(2)), and looks them up once more: so
-        // both are mounted where nobody else is, under short names.
-        let mut names = Vec::new();
-        for (letter, source) in [("lower", path), ("layer", layer)] {
-            let name = format!("{letter}-{number}");
-            let found = open_beneath(host_root().at(stage)?.as_fd(), super::below_root(source))
-                .at_path(stage, source)?;
-            let clone = clone_tree(found.as_fd(), Path::new(""), stage)?;
-            lock(clone.as_fd(), Lock::Tree).at(Stage::MountAttributes)?;
-            rustix::fs::mkdirat(&self.staging, &*name, rustix::fs::Mode::from(0o700)).at(stage)?;
-            attach(clone.as_fd(), self.staging.as_fd(), &name, stage)?;
-            names.push(format!("{STAGING}/{name}"));
+        let lock = Lock::TreeReadOnly;
+        let (lower, _) = self.stage_host(&format!("lower-{number}"), path, lock, stage)?;
+        let (layer, _) = self.stage_host(&format!("layer-{number}"), layer, Lock::Tree, stage)?;
+        self.mount_overlay(path, &lower, &layer, stage)
+    }
+
+    /// A layer in the memory that it shares with `/tmp`.
+    pub(super) fn add_private_layer(&mut self, path: &Path, size: u64) -> Result<(), Failure> {
+        let stage = Stage::HomeLayer;
+        let number = self.overlays.len();
+        let lock = Lock::TreeReadOnly;
+        let (lower, directory) = self.stage_host(&format!("lower-{number}"), path, lock, stage)?;
+        let memory = self.memory_of(size, stage)?;
+        let name = format!("layer-{number}");
+        let own = Mode::from(0o700);
+        rustix::fs::mkdirat(memory, &*name, own).at(stage)?;
+        let layer = open_beneath(memory, Path::new(&name)).at(stage)?;
+        for part in [UPPER, WORK] {
+            rustix::fs::mkdirat(&layer, part, own).at(stage)?;
         }
-        let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at(stage)?;
+        // The upper directory is what the attributes of the whole are taken from.
+        let host = rustix::fs::fstat(&directory).at(stage)?;
+        rustix::fs::chmodat(
+            &layer,
+            UPPER,
+            Mode::from_raw_mode(host.st_mode),
+            AtFlags::empty(),
+        )
+        .at(stage)?;
+        self.mount_overlay(path, &lower, &format!("{STAGING}/{MEMORY}/{name}"), stage)
+    }
+
+    /// Mounts a directory of the host in the staging area: the kernel takes paths of 255 bytes only
+    /// (`fsconfig(2)`), and looks them up once more, so both layers are mounted where nobody else
+    /// is, under short names. Returns the path there and the directory.
+    fn stage_host(
+        &mut self,
+        name: &str,
+        source: &Path,
+        lock: Lock,
+        stage: Stage,
+    ) -> Result<(String, OwnedFd), Failure> {
+        let found = open_beneath(host_root().at(stage)?.as_fd(), super::below_root(source))
+            .at_path(stage, source)?;
+        let clone = clone_tree(found.as_fd(), Path::new(""), stage)?;
+        rustix::fs::mkdirat(&self.staging, name, Mode::from(0o700)).at(stage)?;
+        let (clone, at) = (clone.as_fd(), self.staging.as_fd());
+        self.locker.attach(clone, lock, at, name, stage)?;
+        Ok((format!("{STAGING}/{name}"), found))
+    }
+
+    fn mount_overlay(
+        &mut self,
+        path: &Path,
+        lower: &str,
+        layer: &str,
+        stage: Stage,
+    ) -> Result<(), Failure> {
+        let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at_path(stage, path)?;
         let options = [
-            ("lowerdir", names[0].clone()),
-            ("upperdir", format!("{}/upper", names[1])),
-            ("workdir", format!("{}/work", names[1])),
+            ("lowerdir", lower),
+            ("upperdir", &format!("{layer}/{UPPER}")),
+            ("workdir", &format!("{layer}/{WORK}")),
         ];
-        for (key, value) in &options {
-            fsconfig_set_string(&context, *key, value).at_path(stage, path)?;
+        for (key, value) in options {
+            fsconfig_set_string(&context, key, value).at_path(stage, path)?;
         }
         // Without `volatile` (Linux 5.10) the end of the run would wait until the disk has all
         // that the layer's whole file system has to write.
@@ -64,7 +110,38 @@ impl Tree {
         self.overlays.push(path.to_owned());
         Ok(())
     }
+
+    /// The tmpfs that private layers and `/tmp` share, made when the first of them needs it.
+    fn memory_of(&mut self, size: u64, stage: Stage) -> Result<BorrowedFd<'_>, Failure> {
+        if self.memory.is_none() {
+            let size = size.to_string();
+            let memory = temporary(&[("mode", "0755"), ("size", &size)], stage)?;
+            rustix::fs::mkdirat(&self.staging, MEMORY, Mode::from(0o700)).at(stage)?;
+            attach(memory.as_fd(), self.staging.as_fd(), MEMORY, stage)?;
+            rustix::fs::mkdirat(&memory, EVERYONES, Mode::from(0o700)).at(stage)?;
+            let mode = Mode::from(0o1777);
+            rustix::fs::chmodat(&memory, EVERYONES, mode, AtFlags::empty()).at(stage)?;
+            self.own_file_system(memory.as_fd())?;
+            self.memory = Some(memory);
+        }
+        match &self.memory {
+            Some(memory) => Ok(memory.as_fd()),
+            None => Err(rustix::io::Errno::NOENT).at(stage),
+        }
+    }
+}
+
+/// The part of the shared memory that is a directory for everyone's temporary files.
+pub(super) fn shared_temporary(memory: &OwnedFd) -> Result<OwnedFd, Failure> {
+    clone_tree(memory.as_fd(), Path::new(EVERYONES), Stage::TemporaryMount)
 }
 
 /// Where the staging area is mounted until the new root is entered.
 const STAGING: &str = "/proc";
+/// The shared tmpfs, in the staging area.
+const MEMORY: &str = "memory";
+/// In the shared tmpfs.
+const EVERYONES: &str = "tmp";
+/// In a layer: what was changed, and the kernel's workshop.
+const UPPER: &str = "upper";
+const WORK: &str = "work";

@@ -8,13 +8,14 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
 
+use super::overlay::shared_temporary;
 use super::{
-    HIDDEN_DIRECTORY, HIDDEN_FILE, Kind, Tree, attach, clone_tree, file_system, open_beneath,
+    HIDDEN_DIRECTORY, HIDDEN_FILE, Kind, Tree, attach, clone_tree, mount_of, open_beneath,
     temporary,
 };
 use crate::plan::{Mount, PlacedFile, View};
 use crate::stage::{At, Failure, Stage};
-use crate::sys::mount::{Lock, lock};
+use crate::sys::mount::Lock;
 
 /// Places of `/proc` that could change or betray the kernel. Root without capabilities still
 /// owns them, so their modes alone do not protect them.
@@ -29,7 +30,7 @@ const PROC_HIDDEN: &[(&str, Kind)] = &[
     ("timer_list", Kind::File),
 ];
 
-impl Tree {
+impl Tree<'_> {
     pub(super) fn add(&mut self, mount: &Mount) -> Result<(), Failure> {
         let path = mount.path.as_path();
         match &mount.view {
@@ -47,6 +48,7 @@ impl Tree {
             }
             View::Hidden => self.hide(path),
             View::Overlay { layer } => self.add_overlay(path, layer.as_path()),
+            View::PrivateLayer { size } => self.add_private_layer(path, *size),
             View::Proc => self.add_proc(path),
             View::ReadOnly => self.show(path, Lock::TreeReadOnly),
             View::Symlink(target) => {
@@ -59,7 +61,10 @@ impl Tree {
             }
             View::Temporary { size } => {
                 let place = self.place(path, Kind::Directory)?;
-                let mount = self.temporary_of(*size)?;
+                let mount = match &self.memory {
+                    Some(memory) => shared_temporary(memory)?,
+                    None => self.temporary_of(*size)?,
+                };
                 attach(mount.as_fd(), place.as_fd(), "", Stage::AttachMount)
             }
             View::Writable => self.show(path, Lock::Tree),
@@ -83,9 +88,10 @@ impl Tree {
         .at_path(Stage::OpenSource, path)?;
         let stat = rustix::fs::fstat(&source).at_path(Stage::OpenSource, path)?;
         let clone = clone_tree(source.as_fd(), Path::new(""), Stage::CloneSource)?;
-        lock(clone.as_fd(), access).at(Stage::MountAttributes)?;
         let place = self.place(path, Kind::of(&stat))?;
-        attach(clone.as_fd(), place.as_fd(), "", Stage::AttachMount)
+        let (clone, at) = (clone.as_fd(), place.as_fd());
+        self.locker
+            .attach(clone, access, at, "", Stage::AttachMount)
     }
 
     /// Makes a file that is the sandbox's own; a mount of itself, so that nobody inside can write
@@ -102,9 +108,11 @@ impl Tree {
             .at(stage)?;
         for path in &file.paths {
             let clone = clone_tree(self.staging.as_fd(), Path::new(&name), Stage::CloneSource)?;
-            lock(clone.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
             let place = self.place(path.as_path(), Kind::File)?;
-            attach(clone.as_fd(), place.as_fd(), "", Stage::AttachMount)?;
+            let (clone, at) = (clone.as_fd(), place.as_fd());
+            let access = Lock::TreeReadOnly;
+            self.locker
+                .attach(clone, access, at, "", Stage::AttachMount)?;
         }
         Ok(())
     }
@@ -136,15 +144,18 @@ impl Tree {
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
             | MountAttrFlags::MOUNT_ATTR_NODEV
             | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        let proc = file_system("proc", &[], attributes, Stage::ProcMount)?;
+        let context = self.init.take_proc().at(Stage::ProcMount)?;
+        let proc = mount_of(&context, attributes, Stage::ProcMount)?;
         let place = self.place(path, Kind::Directory)?;
         attach(proc.as_fd(), place.as_fd(), "", Stage::ProcMount)?;
         // Not every kernel has every one of them.
         for name in PROC_READ_ONLY {
             match clone_tree(proc.as_fd(), Path::new(name), Stage::ProcMount) {
                 Ok(clone) => {
-                    lock(clone.as_fd(), Lock::TreeReadOnly).at(Stage::MountAttributes)?;
-                    attach(clone.as_fd(), proc.as_fd(), name, Stage::ProcMount)?;
+                    let (clone, at) = (clone.as_fd(), proc.as_fd());
+                    let access = Lock::TreeReadOnly;
+                    self.locker
+                        .attach(clone, access, at, name, Stage::ProcMount)?;
                 }
                 Err(failure) if failure.errno == libc::ENOENT => {}
                 Err(failure) => return Err(failure),

@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn what_can_be_said_is_said_and_the_rest_named() {
-        let spec = ProfileOptions::native().filter(Arch::X86_64).unwrap();
+        let spec = ProfileOptions::unmediated().filter(Arch::X86_64).unwrap();
         let (profile, left_out) = spec.to_docker_json();
         assert_eq!(profile["defaultAction"], "SCMP_ACT_ALLOW");
         assert_eq!(
@@ -106,6 +106,13 @@ mod tests {
             "op": "SCMP_CMP_MASKED_EQ"}]);
         assert!(about("ioctl").iter().any(|entry| entry["args"] == tiocsti));
         assert_eq!(about("seccomp")[0]["args"].as_array().unwrap().len(), 2);
+        assert_eq!(about("chmod").len(), 2);
+        let made_set_id = json!([
+            {"index": 2, "value": 0o100, "valueTwo": 0o100, "op": "SCMP_CMP_MASKED_EQ"},
+            {"index": 3, "value": 0o4000, "valueTwo": 0o4000, "op": "SCMP_CMP_MASKED_EQ"},
+        ]);
+        let opens = about("openat");
+        assert!(opens.iter().any(|entry| entry["args"] == made_set_id));
         assert!(about("read").is_empty());
     }
 }

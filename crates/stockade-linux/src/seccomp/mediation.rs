@@ -13,13 +13,15 @@
 //!
 //! What is handed over:
 //!
-//! | group | calls | always |
+//! | group | calls | handed over |
 //! |---|---|---|
-//! | content | opens that can write, create or truncate; `creat`, `openat2` (flags behind a pointer), `truncate` | yes |
-//! | names | `mkdir`, `mknod`, `rename`, `link`, `symlink`, `unlink`, `rmdir` and their `*at` forms | yes |
-//! | state | `umask`, `chdir`, `fchdir`, to know when it changes | yes |
+//! | content | opens that can write, create or truncate; `creat`, `openat2` (flags behind a pointer), `truncate` | [`Mediation::files`] |
+//! | names | `mkdir`, `mknod`, `rename`, `symlink`, `unlink`, `rmdir` and their `*at` forms | [`Mediation::files`] |
+//! | second names | `link`, `linkat`, which in an overlay may give a copy | yes |
+//! | state | `umask`, and what gives a thread a umask of its own, to know when it changes | yes |
 //! | reading | every open but `O_PATH` | [`Mediation::reads`] |
 //! | attributes | mode, owner, extended attributes, by path *and* by descriptor | [`Mediation::attributes`] |
+//! | owner by descriptor | `fchown` | [`Mediation::owners`] |
 //! | times | `utimensat` and its elders | [`Mediation::times`] |
 //! | Unix sockets | `connect`, `bind` (the family lies behind a pointer, so those of the internet too) | [`Mediation::unix_sockets`] |
 //! | datagrams | `sendto` with an address, `sendmsg`, `sendmmsg` | [`UnixDatagrams::Mediate`] |
@@ -29,7 +31,8 @@
 //! `/proc/self/fd` is an open like any other), timestamps where mounts keep them (they
 //! are neither a name nor content). `fchmod` and
 //! its like are in the group of attributes because a descriptor opened for reading is enough for
-//! them. The kernel itself writes `core` files: set `RLIMIT_CORE` to 0.
+//! them. Over an overlay no content and no other name is mediated: nothing reaches the host before a
+//! commit judges it. The kernel itself writes `core` files: set `RLIMIT_CORE` to 0.
 //!
 //! A mediator is only as good as the lack of ways around it, so with mediation on, calls that open
 //! or rename without these calls, or change what a path means, are refused even where the profile
@@ -40,20 +43,38 @@ use serde::{Deserialize, Serialize};
 use super::filter::{Action, Case, Condition, FilterSpec, Rule};
 use super::profile::{ENOSYS, EPERM, HANDLES, MOUNTS, RINGS, UnixDatagrams};
 
-/// Which groups of calls go to the mediator, beyond content and names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Which groups of calls go to the mediator. By default content and names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "options; callers fill them in")]
 #[expect(clippy::struct_excessive_bools, reason = "independent groups of calls")]
 pub struct Mediation {
+    /// Content and names. Without them neither reads, attributes, owners nor times are mediated:
+    /// whoever may rename a file gets around a rule about its name.
+    pub files: bool,
     /// Also opens that only read, for patterns whose reading is denied.
     pub reads: bool,
     /// Also changes of mode, owner and extended attributes.
     pub attributes: bool,
+    /// Also changes of owner by descriptor, where no user namespace makes them void.
+    pub owners: bool,
     /// Also changes of times, where no read-only mount keeps them.
     pub times: bool,
     /// Also `connect` and `bind`.
     pub unix_sockets: bool,
+}
+
+impl Default for Mediation {
+    fn default() -> Self {
+        Self {
+            files: true,
+            reads: false,
+            attributes: false,
+            owners: false,
+            times: false,
+            unix_sockets: false,
+        }
+    }
 }
 
 impl Mediation {
@@ -72,17 +93,13 @@ impl Mediation {
 
     fn notified(self, datagrams: UnixDatagrams) -> Vec<Rule> {
         let mut rules = vec![
-            Rule::always(CONTENT, Action::Notify),
-            Rule::always(NAMES, Action::Notify),
-            Rule::always(STATE, Action::Notify),
-            Rule::cases(&["open"], self.opens(1), Action::Notify),
-            Rule::cases(&["openat"], self.opens(2), Action::Notify),
+            Rule::always(&["umask"], Action::Notify),
+            Rule::always(LINKS, Action::Notify),
+            Rule::cases(&["unshare"], vec![own_files(0)], Action::Allow),
+            Rule::cases(&["clone"], odd_threads().to_vec(), Action::Allow),
         ];
-        if self.attributes {
-            rules.push(Rule::always(ATTRIBUTES, Action::Notify));
-        }
-        if self.times {
-            rules.push(Rule::always(TIMES, Action::Notify));
+        if self.files {
+            rules.extend(self.notified_files());
         }
         if self.unix_sockets {
             rules.push(Rule::always(&["bind", "connect"], Action::Notify));
@@ -95,6 +112,25 @@ impl Mediation {
                 vec![Case::when(no_address, Action::Allow)],
                 Action::Notify,
             ));
+        }
+        rules
+    }
+
+    fn notified_files(self) -> Vec<Rule> {
+        let mut rules = vec![
+            Rule::always(CONTENT, Action::Notify),
+            Rule::always(NAMES, Action::Notify),
+            Rule::cases(&["open"], self.opens(1), Action::Notify),
+            Rule::cases(&["openat"], self.opens(2), Action::Notify),
+        ];
+        if self.attributes {
+            rules.push(Rule::always(ATTRIBUTES, Action::Notify));
+            if self.owners {
+                rules.push(Rule::always(&["fchown"], Action::Notify));
+            }
+        }
+        if self.times {
+            rules.push(Rule::always(TIMES, Action::Notify));
         }
         rules
     }
@@ -118,11 +154,28 @@ impl Mediation {
 
 const CONTENT: &[&str] = &["creat", "openat2", "truncate"];
 
-const STATE: &[&str] = &["chdir", "fchdir", "umask"];
+const CLONE_FS: u64 = 0x200;
+const CLONE_THREAD: u64 = 0x1_0000;
+
+/// `unshare(CLONE_FS)`, which may be one of several flags.
+fn own_files(flags: u8) -> Case {
+    Case::when(
+        Condition::long_masked(flags, CLONE_FS, CLONE_FS),
+        Action::Notify,
+    )
+}
+
+/// Threads with a directory and umask of their own, and processes that share them. Other threads
+/// share them, and other processes don't.
+fn odd_threads() -> [Case; 2] {
+    let both = CLONE_FS | CLONE_THREAD;
+    [CLONE_FS, CLONE_THREAD]
+        .map(|one| Case::when(Condition::long_masked(0, both, one), Action::Notify))
+}
+
+const LINKS: &[&str] = &["link", "linkat"];
 
 const NAMES: &[&str] = &[
-    "link",
-    "linkat",
     "mkdir",
     "mkdirat",
     "mknod",
@@ -143,7 +196,6 @@ const ATTRIBUTES: &[&str] = &[
     "fchmod",
     "fchmodat",
     "fchmodat2",
-    "fchown",
     "fchownat",
     "file_setattr",
     "fremovexattr",

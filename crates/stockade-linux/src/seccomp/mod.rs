@@ -22,6 +22,7 @@ mod error;
 mod filter;
 mod mediation;
 mod profile;
+mod set_id;
 mod table;
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use super::arguments;
 use super::error::SpecError;
 use super::filter::{Action, FilterSpec, Rule, check_names};
 use super::mediation::Mediation;
+use super::set_id;
 use super::table::Arch;
 
 pub(super) const EPERM: Action = Action::Errno(1);
@@ -38,6 +39,7 @@ pub(super) const ENOSYS: Action = Action::Errno(38);
     clippy::exhaustive_structs,
     reason = "options; callers start from a constructor"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct ProfileOptions {
     /// How much is refused, and whether refusals are only logged.
     pub kind: ProfileKind,
@@ -53,6 +55,8 @@ pub struct ProfileOptions {
     /// Whether sockets of IPv4 and IPv6 may be made at all. True with a network namespace of one's
     /// own, which is the better lock and keeps the loopback.
     pub inet: bool,
+    /// Refuses modes with set-id bits, where no mediator judges them.
+    pub refuse_set_id: bool,
     /// What becomes of Unix datagram sockets.
     pub unix_datagrams: UnixDatagrams,
     /// Calls handed to a mediator.
@@ -106,8 +110,17 @@ impl ProfileOptions {
             allow_namespaces: false,
             allow_debug: true,
             inet: true,
+            refuse_set_id: false,
             unix_datagrams: UnixDatagrams::Refuse,
             mediation: None,
+        }
+    }
+
+    /// For a sandbox with namespaces of its own and no mediator.
+    pub fn unmediated() -> Self {
+        Self {
+            refuse_set_id: true,
+            ..Self::native()
         }
     }
 
@@ -149,6 +162,9 @@ impl ProfileOptions {
         }
         if !self.enforces() {
             log_only(&mut spec);
+        }
+        if self.refuse_set_id {
+            set_id::apply(&mut spec);
         }
         if let Some(mediation) = &self.mediation {
             mediation.apply(self.unix_datagrams, &mut spec);

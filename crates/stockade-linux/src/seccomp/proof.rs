@@ -12,8 +12,10 @@ use super::*;
 fn option_sets() -> Vec<(&'static str, ProfileOptions)> {
     let native = ProfileOptions::native();
     let all = Mediation {
+        files: true,
         reads: false,
         attributes: true,
+        owners: true,
         times: true,
         unix_sockets: true,
     };
@@ -41,6 +43,14 @@ fn option_sets() -> Vec<(&'static str, ProfileOptions)> {
                 ..native.clone()
             },
         ),
+        ("unmediated", ProfileOptions::unmediated()),
+        (
+            "unmediated and logged",
+            ProfileOptions {
+                kind: ProfileKind::Logging,
+                ..ProfileOptions::unmediated()
+            },
+        ),
         (
             "mediated",
             ProfileOptions {
@@ -49,10 +59,30 @@ fn option_sets() -> Vec<(&'static str, ProfileOptions)> {
             },
         ),
         (
+            "mediated without owners",
+            ProfileOptions {
+                mediation: Some(Mediation {
+                    owners: false,
+                    ..all
+                }),
+                ..native.clone()
+            },
+        ),
+        (
             "mediated reads and datagrams",
             ProfileOptions {
                 mediation: Some(Mediation { reads: true, ..all }),
                 unix_datagrams: UnixDatagrams::Mediate,
+                ..native.clone()
+            },
+        ),
+        (
+            "mediated sockets",
+            ProfileOptions {
+                mediation: Some(Mediation {
+                    files: false,
+                    ..all
+                }),
                 ..native.clone()
             },
         ),

@@ -9,7 +9,9 @@
 )]
 
 pub(crate) mod arena;
+pub(crate) mod init_process;
 pub(crate) mod interface;
+pub(crate) mod lease;
 pub(crate) mod memory;
 pub(crate) mod mount;
 pub(crate) mod network_namespace;

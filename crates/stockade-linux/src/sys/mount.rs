@@ -4,6 +4,8 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use rustix::mount::MountFlags;
+
 use super::checked;
 
 /// What to set on a mount; each mount set is made private too.
@@ -19,14 +21,37 @@ pub(crate) enum Lock {
     TreeReadOnly,
 }
 
+impl Lock {
+    /// Whether the mounts below are meant as well.
+    pub(crate) fn is_recursive(self) -> bool {
+        !matches!(self, Self::Seal)
+    }
+
+    /// The same attributes for `mount(2)`.
+    pub(crate) fn remount_flags(self) -> MountFlags {
+        let tree = MountFlags::NODEV | MountFlags::NOSUID;
+        match self {
+            Self::Devices => MountFlags::NOSUID,
+            Self::Seal => MountFlags::RDONLY,
+            Self::Tree => tree,
+            Self::TreeReadOnly => tree | MountFlags::RDONLY,
+        }
+    }
+}
+
 /// Sets attributes on the mount that `mount` is the root of.
 pub(crate) fn lock(mount: BorrowedFd<'_>, lock: Lock) -> io::Result<()> {
     let tree = libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOSUID;
-    let (set, recursive) = match lock {
-        Lock::Devices => (libc::MOUNT_ATTR_NOSUID, libc::AT_RECURSIVE),
-        Lock::Seal => (libc::MOUNT_ATTR_RDONLY, 0),
-        Lock::Tree => (tree, libc::AT_RECURSIVE),
-        Lock::TreeReadOnly => (tree | libc::MOUNT_ATTR_RDONLY, libc::AT_RECURSIVE),
+    let set = match lock {
+        Lock::Devices => libc::MOUNT_ATTR_NOSUID,
+        Lock::Seal => libc::MOUNT_ATTR_RDONLY,
+        Lock::Tree => tree,
+        Lock::TreeReadOnly => tree | libc::MOUNT_ATTR_RDONLY,
+    };
+    let recursive = if lock.is_recursive() {
+        libc::AT_RECURSIVE
+    } else {
+        0
     };
     let attributes = libc::mount_attr {
         attr_set: set,

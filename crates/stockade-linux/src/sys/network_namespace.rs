@@ -51,9 +51,10 @@ impl NewNetwork {
         Beside::begin().map(|beside| Self(Some(beside)))
     }
 
-    /// Moves the calling process into it.
-    pub(crate) fn enter(self) -> io::Result<()> {
-        self.0.map_or(Ok(()), Beside::enter)
+    /// Moves the calling process into it. Returns the namespace, for others to follow; none if
+    /// the calling process was in it already, and so is every child made since.
+    pub(crate) fn enter(self) -> io::Result<Option<OwnedFd>> {
+        self.0.map(Beside::enter).transpose()
     }
 }
 
@@ -81,7 +82,7 @@ impl Beside {
         })
     }
 
-    fn enter(mut self) -> io::Result<()> {
+    fn enter(mut self) -> io::Result<OwnedFd> {
         while self.shared.done.load(Ordering::Acquire) == 0 {
             // Whatever the reason for waking up, the loop looks again.
             let _ = futex::wait(&self.shared.done, futex::Flags::PRIVATE, 0, None);
@@ -92,7 +93,8 @@ impl Beside {
             negative => return Err(io::Error::from_raw_os_error(-negative)),
         };
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
-        self.reap()
+        self.reap()?;
+        Ok(namespace)
     }
 
     fn reap(&mut self) -> io::Result<()> {

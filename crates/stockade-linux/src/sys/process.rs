@@ -4,8 +4,10 @@
 use std::convert::Infallible;
 use std::ffi::CStr;
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
+use std::sync::atomic::AtomicI32;
 use std::time::Duration;
 
 use rustix::process::Pid;
@@ -42,26 +44,46 @@ pub(crate) fn fork_into(namespaces: UnshareFlags) -> io::Result<Fork> {
 
 /// Runs `child` in a new process, and stands still until that has executed a program or ended.
 /// They share memory and descriptor table until then: nothing is copied, and what the child
-/// leaves behind in memory is here for the parent to read.
+/// leaves behind in memory is here for the parent to read. Other threads go on meanwhile, so none
+/// of them may hold a lock that the child could want: the caller starts its threads such that they
+/// wait for it.
+pub(crate) fn run_until_execution<F: FnMut() -> i32>(child: F) -> io::Result<Pid> {
+    run_in_shared_memory(libc::CLONE_FILES, None, child)
+}
+
+/// As [`run_until_execution`], with a copy of the descriptor table. The kernel writes the child's
+/// process id to `pid` before the child runs (`CLONE_PARENT_SETTID`, `clone(2)`).
 ///
-/// # Errors
-/// As for [`fork`].
-pub(crate) fn run_until_execution<F: FnMut() -> i32>(mut child: F) -> io::Result<Pid> {
+/// Other threads hold locks at any moment, and a process that can name the child may kill it: the
+/// child neither allocates memory nor takes a lock.
+pub(crate) fn run_apart_until_execution<F: FnMut() -> i32>(
+    pid: &AtomicI32,
+    child: F,
+) -> io::Result<Pid> {
+    run_in_shared_memory(libc::CLONE_PARENT_SETTID, Some(pid), child)
+}
+
+fn run_in_shared_memory<F: FnMut() -> i32>(
+    flags: i32,
+    pid: Option<&AtomicI32>,
+    mut child: F,
+) -> io::Result<Pid> {
     extern "C" fn begin<F: FnMut() -> i32>(child: *mut libc::c_void) -> libc::c_int {
         // SAFETY: the pointer is to the closure below, whose owner stands still meanwhile.
         let child = unsafe { &mut *child.cast::<F>() };
         child()
     }
-    require_single_thread()?;
     // A stack of its own, or the child's calls would overwrite the frames that the parent
     // returns to.
     let mut stack: Vec<u128> = Vec::with_capacity(STACK_SIZE / size_of::<u128>());
     let top = stack.spare_capacity_mut().as_mut_ptr_range().end;
-    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | flags | libc::SIGCHLD;
+    let pid = pid.map_or(ptr::null_mut(), AtomicI32::as_ptr);
     // SAFETY: the stack is aligned, grows down from its end, and lives until this returns, which
-    // by CLONE_VFORK is after the child has left it; so does the closure. Nothing else runs in
-    // this memory: the process has one thread, and that one stands still.
-    let pid = unsafe { libc::clone(begin::<F>, top.cast(), flags, (&raw mut child).cast()) };
+    // by CLONE_VFORK is after the child has left it; so does the closure. This thread, whose
+    // thread-local storage the child uses, stands still. The kernel writes to `pid` only by
+    // CLONE_PARENT_SETTID, with which it is a number that outlives the call.
+    let pid = unsafe { libc::clone(begin::<F>, top.cast(), flags, (&raw mut child).cast(), pid) };
     checked(pid.into())?;
     Pid::from_raw(pid).ok_or_else(|| io::Error::other("clone gave no process id"))
 }
@@ -99,18 +121,28 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Replaces the process image; returns only on failure.
-pub(crate) fn execute(path: &CStr, argv: &[Text], env: &[Text]) -> io::Result<Infallible> {
-    let pointers = |list: &[Text]| -> Vec<*const libc::c_char> {
-        list.iter()
-            .map(|text| text.as_c_str().as_ptr())
-            .chain([ptr::null()])
-            .collect()
-    };
-    let (argv, env) = (pointers(argv), pointers(env));
+/// Arguments or environment entries as `execve(2)` takes them.
+pub(crate) struct Words<'a> {
+    /// Ends with a null pointer.
+    pointers: Vec<*const libc::c_char>,
+    texts: PhantomData<&'a [Text]>,
+}
+
+impl<'a> Words<'a> {
+    pub(crate) fn new(texts: &'a [Text]) -> Self {
+        let pointers = texts.iter().map(|text| text.as_c_str().as_ptr());
+        Self {
+            pointers: pointers.chain([ptr::null()]).collect(),
+            texts: PhantomData,
+        }
+    }
+}
+
+/// Replaces the process image; returns only on failure. Allocates nothing.
+pub(crate) fn execute(path: &CStr, argv: &Words<'_>, env: &Words<'_>) -> io::Result<Infallible> {
     // SAFETY: all strings are NUL-terminated, both arrays end with a null pointer, and all of it
     // outlives the call.
-    unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+    unsafe { libc::execve(path.as_ptr(), argv.pointers.as_ptr(), env.pointers.as_ptr()) };
     Err(io::Error::last_os_error())
 }
 
@@ -179,6 +211,16 @@ pub(crate) fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
     checked(copy.into())?;
     // SAFETY: the descriptor was just made and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// Puts these at the numbers 0 to 2 and closes everything else, in a process that has a copy of
+/// its parent's descriptor table and is about to execute a program.
+pub(crate) fn keep_standard_only(standard: [BorrowedFd<'_>; 3]) -> io::Result<()> {
+    for (fd, number) in standard.iter().zip(0..) {
+        // SAFETY: dup2(2) takes integers; nothing in this process uses the number.
+        checked(unsafe { libc::dup2(fd.as_raw_fd(), number) }.into())?;
+    }
+    close_range(3, u32::MAX)
 }
 
 fn close_range(first: u32, last: u32) -> io::Result<()> {

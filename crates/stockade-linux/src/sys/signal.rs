@@ -8,10 +8,19 @@ use super::checked;
 
 /// Blocks these signals in the calling thread and returns a descriptor that reads them.
 pub(crate) fn catch(signals: &[i32]) -> io::Result<OwnedFd> {
+    block_and_read(signals, libc::SFD_NONBLOCK)
+}
+
+/// As [`catch`]; reading waits for a signal. Whoever reads gets its own signals (`signalfd(2)`).
+pub(crate) fn read_blocking(signals: &[i32]) -> io::Result<OwnedFd> {
+    block_and_read(signals, 0)
+}
+
+fn block_and_read(signals: &[i32], flags: i32) -> io::Result<OwnedFd> {
     let set = set_of(signals)?;
     change_mask(libc::SIG_BLOCK, &set)?;
     // SAFETY: the set is initialised and outlives the call.
-    let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | flags) };
     checked(fd.into())?;
     // SAFETY: the descriptor was just made and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -65,4 +74,34 @@ fn set_of(signals: &[i32]) -> io::Result<libc::sigset_t> {
         checked(unsafe { libc::sigaddset(&raw mut set, *signal) }.into())?;
     }
     Ok(set)
+}
+
+/// What interrupts a call that waits; nothing else sends it.
+const INTERRUPT: i32 = libc::SIGUSR1;
+
+/// Lets [`interrupt`] make a waiting call fail with `EINTR`, in every thread of this process.
+pub(crate) fn make_interrupting() -> io::Result<()> {
+    extern "C" fn nothing(_: i32) {}
+    // SAFETY: `sigaction` is plain data, for which all-zero is a valid value: no flags, and so no
+    // SA_RESTART.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    let handler: extern "C" fn(i32) = nothing;
+    action.sa_sigaction = handler as libc::sighandler_t;
+    // SAFETY: the action is initialised; its handler does nothing, which is safe at any moment.
+    checked(unsafe { libc::sigaction(INTERRUPT, &raw const action, ptr::null_mut()) }.into())
+        .map(drop)
+}
+
+/// Lets the calling thread be interrupted; it may have inherited a mask from the launcher, which
+/// forwards every signal.
+pub(crate) fn allow_interrupt() -> io::Result<()> {
+    change_mask(libc::SIG_UNBLOCK, &set_of(&[INTERRUPT])?)
+}
+
+/// Makes the call that a thread of this process waits in fail.
+pub(crate) fn interrupt(thread: rustix::process::Pid) -> io::Result<()> {
+    let process = rustix::process::getpid().as_raw_nonzero().get();
+    let thread = thread.as_raw_nonzero().get();
+    // SAFETY: tgkill(2) takes integers.
+    checked(unsafe { libc::syscall(libc::SYS_tgkill, process, thread, INTERRUPT) }).map(drop)
 }

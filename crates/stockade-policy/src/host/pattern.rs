@@ -1,7 +1,7 @@
 //! Which hosts and ports a network rule speaks about.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use ipnet::{IpNet, Ipv4Net};
@@ -44,6 +44,14 @@ pub enum HostPatternError {
     /// The range of addresses is malformed, or its address has bits outside the prefix.
     #[error("`{0}` is not a range of addresses; write it as `192.0.2.0/24` or `[2001:db8::/32]`")]
     Net(String),
+    /// A range of addresses with `*` for the free part.
+    #[error("`{text}` has a `*` in an address; write the range as `{range}`")]
+    AddressWildcard {
+        /// The pattern.
+        text: String,
+        /// The same range with the length of its prefix.
+        range: String,
+    },
     /// The port is not a number from 1 to 65535.
     #[error("`{0}` is not a port from 1 to 65535")]
     Port(String),
@@ -173,7 +181,11 @@ impl HostSet {
             return Ok(Self::Below(HostName::parse(rest)?));
         }
         if text.contains('*') {
-            return Err(HostPatternError::Wildcard(quote(text)));
+            let text = quote(text);
+            return Err(match range_with_wildcards(&text) {
+                Some(range) => HostPatternError::AddressWildcard { text, range },
+                None => HostPatternError::Wildcard(text),
+            });
         }
         let bare = text
             .strip_prefix('[')
@@ -267,6 +279,25 @@ fn parse_port(text: &str) -> Result<u16, HostPatternError> {
     }
 }
 
+/// The range that `10.*` or `192.168.*.*` means.
+fn range_with_wildcards(text: &str) -> Option<String> {
+    let labels: Vec<&str> = text.split('.').collect();
+    let fixed: Vec<u8> = labels
+        .iter()
+        .map_while(|label| label.parse().ok())
+        .collect();
+    let (_, free) = labels.split_at(fixed.len());
+    let is_range = (1..4).contains(&fixed.len())
+        && labels.len() <= 4
+        && free.iter().all(|label| *label == "*");
+    let mut address = [0; 4];
+    address
+        .iter_mut()
+        .zip(&fixed)
+        .for_each(|(part, own)| *part = *own);
+    is_range.then(|| format!("{}/{}", Ipv4Addr::from(address), fixed.len() * 8))
+}
+
 fn parse_net(text: &str) -> Result<IpNet, HostPatternError> {
     let bad = || HostPatternError::Net(quote(text));
     let net = IpNet::from_str(text).map_err(|_| bad())?;
@@ -291,6 +322,24 @@ mod tests {
 
     fn pattern(text: &str) -> HostPattern {
         HostPattern::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_wildcard_in_an_address_is_answered_with_the_range() {
+        for (text, range) in [
+            ("10.*", "10.0.0.0/8"),
+            ("10.*.*.*", "10.0.0.0/8"),
+            ("192.168.*", "192.168.0.0/16"),
+            ("192.168.7.*", "192.168.7.0/24"),
+        ] {
+            let refused = HostPattern::parse_block(text).unwrap_err().to_string();
+            assert!(refused.contains(range), "{refused}");
+            assert!(HostPattern::parse_block(range).is_ok());
+        }
+        for text in ["10.*.1", "a.*", "1.2.3.4.*", "10.*.example.org", "256.*"] {
+            let refused = HostPattern::parse_block(text).unwrap_err();
+            assert!(matches!(refused, HostPatternError::Wildcard(_)), "{text}");
+        }
     }
 
     fn holds(pattern_text: &str, host: &str) -> bool {

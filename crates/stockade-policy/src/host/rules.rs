@@ -29,6 +29,10 @@ pub struct NetworkRules {
     /// Which HTTP methods pass to them.
     #[serde(skip_serializing_if = "is_any")]
     pub methods: Methods,
+    /// Whether connections pass that do not show which name they are for: TLS without a server name
+    /// or with an encrypted one, HTTP/2 without TLS.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub danger_hidden_names: bool,
 }
 
 /// What was decided about a connection, and why.

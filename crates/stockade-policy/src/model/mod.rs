@@ -6,6 +6,7 @@
 //! and call a variant that takes [`Surroundings`].
 
 mod approval;
+mod homes;
 mod limits;
 mod network;
 mod network_entry;

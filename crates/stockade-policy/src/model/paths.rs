@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use stockade_rules::protected::{Anchor, PROTECTED, ProtectedName};
 use stockade_rules::{AbsPath, Access, Decision, Kind, Origin, PathRule, Pattern, RuleSet};
 
 use super::sandbox_policy::SandboxPolicy;
@@ -11,42 +12,44 @@ use super::writable_root::WritableRoot;
 
 /// Names at the top of a writable root that stay read-only: what others run or obey later.
 ///
-/// The seeds protect all of `.git`. Here a commit works: only what makes git run programs is
-/// protected. Repositories deeper down, and a `.git` that is a file, are the engine's business:
+/// From the table of protected names. A commit works: of `.git` only what makes git run programs
+/// is protected. Repositories deeper down, and a `.git` that is a file, are the engine's business:
 /// it sees the tree, this does not.
-pub const PROTECTED_IN_ROOTS: &[&str] = &[
-    // git runs what these name
-    ".git/hooks",
-    ".git/config",
-    ".git/config.worktree",
-    ".git/commondir",
-    // Stockade's and agents' own settings
-    "stockade.toml",
-    ".stockade",
-    ".codex",
-    ".agents",
-    ".mcp.json",
-    ".claude/agents",
-    ".claude/commands",
-    ".claude/hooks",
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    // Editors run tasks from these
-    ".vscode",
-    ".idea",
-    // Shells run these, should the root be a home
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".config/fish",
-];
+pub const PROTECTED_IN_ROOTS: &[&str] = &from_table();
+
+const COUNT: usize = {
+    let (mut count, mut row) = (0, 0);
+    while row < PROTECTED.len() {
+        if at_the_top(&PROTECTED[row]).is_some() {
+            count += 1;
+        }
+        row += 1;
+    }
+    count
+};
+
+const fn from_table() -> [&'static str; COUNT] {
+    let mut names = [""; COUNT];
+    let (mut count, mut row) = (0, 0);
+    while row < PROTECTED.len() {
+        if let Some(name) = at_the_top(&PROTECTED[row]) {
+            names[count] = name;
+            count += 1;
+        }
+        row += 1;
+    }
+    names
+}
+
+/// The path of a row in a directory that is a project: the first pattern is that of its own
+/// repository.
+const fn at_the_top(row: &ProtectedName) -> Option<&'static str> {
+    match (row.anchor, row.patterns) {
+        (Anchor::Root, _) => Some(row.name),
+        (_, [first, ..]) => Some(first),
+        (_, []) => None,
+    }
+}
 
 /// Whether the working directory is a root although nobody named it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +96,14 @@ impl SandboxPolicy {
             Some(entries) => (entries.to_vec(), true),
             None => (default_sensitive_paths(), false),
         };
+        for home in place.other_homes.iter().filter(|_| !stated) {
+            for entry in &entries {
+                if let (Some(pattern), Some(access)) = (entry.pattern_in_home(home), entry.access())
+                {
+                    rules.push(PathRule::built_in(pattern, access, "sensitive paths"));
+                }
+            }
+        }
         for entry in &entries {
             let (Some(pattern), Some(access)) =
                 (entry.pattern(place.home.as_ref()), entry.access())

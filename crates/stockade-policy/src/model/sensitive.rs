@@ -247,6 +247,12 @@ impl SensitivePath {
     }
 
     /// The entry as a rule's pattern; none if no path can match it.
+    /// What an entry about the user's own home means in another one; none if it is about none.
+    pub(crate) fn pattern_in_home(&self, home: &AbsPath) -> Option<Pattern> {
+        self.path.strip_prefix("~").ok()?;
+        self.pattern(Some(home))
+    }
+
     pub(crate) fn pattern(&self, home: Option<&AbsPath>) -> Option<Pattern> {
         let bytes = self.path.as_os_str().as_encoded_bytes();
         if bytes.is_empty() || bytes.contains(&0) {

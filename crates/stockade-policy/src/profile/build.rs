@@ -12,21 +12,23 @@ use super::merge::Merged;
 use super::network::NetworkProfile;
 use super::printable::printable_text;
 use super::protected::{Guard, PROTECTED_NAMES};
+use super::repository::OwnRepository;
 use super::sourced::Sourced;
-use super::{Profile, protected};
+use super::{Profile, protected, store, worktree};
 
-/// Makes the profile; `worktree` are the rules for a workspace that is a linked git worktree.
+/// Makes the profile; `repository` is the one that the workspace belongs to.
 pub(super) fn build(
     mut merged: Merged,
     around: &Surroundings,
-    worktree: Vec<PathRule>,
+    repository: Option<OwnRepository>,
 ) -> Result<Profile, ProfileError> {
     merged.check_unconfined()?;
     let base = merged.base()?;
     let mut warnings = Vec::new();
     merged.check_network(&mut warnings)?;
     let (rules, network) = if merged.is_confined() {
-        let rules = confined_rules(&mut merged, &base, around, worktree, &mut warnings);
+        let own = repository.as_ref();
+        let rules = confined_rules(&mut merged, &base, around, own, &mut warnings);
         (rules, merged.network)
     } else {
         let root = Sourced::new(AbsPath::root(), merged.base_policy.origin.clone());
@@ -41,6 +43,9 @@ pub(super) fn build(
         base_policy: merged.base_policy,
         base,
         writable_roots: writable_roots(&rules),
+        home_directory: around.home.clone(),
+        home: merged.home,
+        own_repository: repository,
         rules,
         network,
         devices: merged.devices,
@@ -61,20 +66,22 @@ fn confined_rules(
     merged: &mut Merged,
     base: &Sourced<Base>,
     around: &Surroundings,
-    mut worktree: Vec<PathRule>,
+    repository: Option<&OwnRepository>,
     warnings: &mut Vec<String>,
 ) -> RuleSet {
     let sensitive = merged.sensitive.clone();
-    let sensitive = sensitive.unwrap_or_else(|| shipped_sensitive(around.home.as_ref()));
+    let sensitive = sensitive.unwrap_or_else(|| shipped_sensitive(around));
+    store::drop_grants(&mut merged.rules, &around.stores, warnings);
     let workspace = workspace(merged, &sensitive, around, warnings);
+    let mut worktree = repository.map_or_else(Vec::new, |repository| {
+        worktree::rules(repository, &around.cwd, merged.git_config.value)
+    });
     // What the workspace brings along has no better standing than the workspace.
+    let workspace_access = workspace.as_ref().map(|rule| rule.access);
     worktree.retain(|rule| {
-        workspace
-            .as_ref()
-            .is_some_and(|rule| rule.access == Access::Write)
-            && (denies(rule, Kind::Write)
-                || named_writable(rule)
-                    .is_none_or(|path| closed_by(&[], &sensitive, Kind::Write, &path).is_none()))
+        let closed = |path: AbsPath| closed_by(&[], &sensitive, Kind::Write, &path).is_some();
+        denies(rule, Kind::Write)
+            || workspace_access == Some(Access::Write) && !named_writable(rule).is_some_and(closed)
     });
     let stated = std::mem::take(&mut merged.rules);
     // With room for what is added below: there may be hundreds, which should not move.
@@ -85,18 +92,22 @@ fn confined_rules(
     add_base(&mut rules, base);
     // Also below what is denied as a whole: a denial more must not mean a protection less.
     let roots: Vec<AbsPath> = rules.iter().filter_map(named_writable).collect();
-    rules.extend(protected::rules(&roots, merged.git_config.value));
+    let own_root = repository.map(|repository| &repository.root);
+    let projects = [Some(&around.cwd), around.home.as_ref(), own_root];
+    let projects: Vec<AbsPath> = projects.into_iter().flatten().cloned().collect();
+    rules.extend(protected::rules(&roots, &projects, merged.git_config.value));
     // The files of the policy itself, wherever they are: what they grant next time is not for
     // code inside to say.
     let files = merged.files.iter();
     let writable = files.filter(|file| rules.decide(Kind::Write, file.as_path()).allowed);
     let policy: Vec<PathRule> = writable
         .map(|file| {
-            let (pattern, reason) = (Pattern::Subtree(file.clone()), Guard::Policy.reason());
-            PathRule::built_in(pattern, Access::DenyWrite, reason)
+            let pattern = Pattern::Subtree(file.clone());
+            PathRule::built_in(pattern, Access::DenyWrite, "built-in: a policy of this run")
         })
         .collect();
     rules.extend(policy);
+    rules.extend(store::rules(&around.stores));
     rules
 }
 
@@ -113,6 +124,10 @@ fn workspace(
     let cwd = &around.cwd;
     let mut policy = merged.base_policy.value;
     let closed = |kind| closed_by(&merged.rules, sensitive, kind, cwd);
+    if store::holds(&around.stores, cwd) {
+        warnings.push(not_granted("readable", cwd, store::REASON));
+        return None;
+    }
     let by = |rule: PathRule| format!("`{rule}` ({}) closes it", rule.origin);
     if let Some(rule) = closed(Kind::Read) {
         warnings.push(not_granted("readable", cwd, &by(rule)));
@@ -179,7 +194,7 @@ fn named_writable(rule: &PathRule) -> Option<AbsPath> {
 }
 
 /// The sensitive paths when no policy lists its own.
-fn shipped_sensitive(home: Option<&AbsPath>) -> Vec<PathRule> {
+fn shipped_sensitive(around: &Surroundings) -> Vec<PathRule> {
     let rule = |pattern, access| {
         // What is only kept from writing is the user's own configuration of Stockade.
         let reason = match access {
@@ -188,10 +203,17 @@ fn shipped_sensitive(home: Option<&AbsPath>) -> Vec<PathRule> {
         };
         PathRule::built_in(pattern, access, reason)
     };
-    default_sensitive_paths()
+    let places = default_sensitive_paths();
+    let home = around.home.as_ref();
+    let own = places
         .iter()
-        .filter_map(|place| Some(rule(place.pattern(home)?, place.access()?)))
-        .collect()
+        .filter_map(|place| Some(rule(place.pattern(home)?, place.access()?)));
+    let elsewhere = around.other_homes.iter().flat_map(|home| {
+        places
+            .iter()
+            .filter_map(|place| Some(rule(place.pattern_in_home(home)?, place.access()?)))
+    });
+    own.chain(elsewhere).collect()
 }
 
 /// Without a sandbox the network is the host's.
@@ -201,6 +223,7 @@ fn open(network: NetworkProfile, policy: &Sourced<BasePolicy>) -> NetworkProfile
         allow: Vec::new(),
         block: Vec::new(),
         methods: Sourced::new(Methods::Any, policy.origin.clone()),
+        danger_hidden_names: Sourced::new(false, policy.origin.clone()),
         mask: Vec::new(),
         ..network
     }

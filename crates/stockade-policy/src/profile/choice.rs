@@ -27,6 +27,16 @@ words! {
 }
 
 words! {
+    /// What becomes of what is written to the home directory; later is wider.
+    pub enum HomeMode("home mode") {
+        /// Nothing can be written there but what is granted.
+        ReadOnly = "read-only",
+        /// A private layer takes every write and is dropped when the sandbox ends.
+        Copy = "copy",
+    }
+}
+
+words! {
     /// How strong the isolation must be; later is stronger.
     pub enum Level("level") {
         /// None.

@@ -6,12 +6,13 @@
 use std::fmt;
 
 use serde::Serialize;
+use stockade_rules::protected::{Anchor, Relation, candidates};
 use stockade_rules::{AbsPath, Decision, Kind, Origin, Pattern};
 
 use crate::host::{Host, Methods, NetDecision};
 
 use super::Profile;
-use super::choice::{BasePolicy, NetworkMode};
+use super::choice::{Base, BasePolicy, HomeMode, NetworkMode};
 use super::network::NetworkProfile;
 use super::printable::printable_text;
 
@@ -75,7 +76,9 @@ pub fn explain_path(profile: &Profile, path: &AbsPath) -> PathExplanation {
         path: path.clone(),
         read: verdict(profile, Kind::Read, path),
         write: verdict(profile, Kind::Write, path),
-        note: own_directory(profile, path),
+        note: own_directory(profile, path)
+            .or_else(|| layered_home(profile, path))
+            .or_else(|| judged_later(profile, path)),
     }
 }
 
@@ -157,6 +160,21 @@ fn own_directory(profile: &Profile, path: &AbsPath) -> Option<&'static str> {
         .iter()
         .find(|(own, _)| path.as_path().starts_with(own))?;
     (confined && by_the_root(Kind::Read) && by_the_root(Kind::Write)).then_some(note)
+}
+
+/// Where a layer takes what the rules keep from the host's file.
+fn layered_home(profile: &Profile, path: &AbsPath) -> Option<&'static str> {
+    let home = profile.home_directory.as_ref()?;
+    let decide = |kind| profile.rules.decide(kind, path.as_path());
+    let is_layered = profile.home.value == HomeMode::Copy
+        && profile.base.value == Base::Host
+        && profile.cwd != *home
+        && path.is_within(home)
+        && decide(Kind::Read).allowed
+        && decide(Kind::Write).rule.is_none();
+    is_layered.then_some(
+        "inside, the home directory has a private layer: writes succeed there and are dropped at the end",
+    )
 }
 
 fn is_loopback(host: &Host) -> bool {
@@ -255,4 +273,21 @@ fn note(f: &mut fmt::Formatter<'_>, note: Option<&str>) -> fmt::Result {
         Some(note) => writeln!(f, "  note: {note}"),
         None => Ok(()),
     }
+}
+
+/// What the mediator decides about a protected name that no path rule stands for.
+fn judged_later(profile: &Profile, path: &AbsPath) -> Option<&'static str> {
+    let confined = profile.base_policy.value == BasePolicy::WorkspaceWrite;
+    if !confined || !profile.rules.decide(Kind::Write, path.as_path()).allowed {
+        return None;
+    }
+    candidates(path.as_path())
+        .filter(|found| !found.is_excepted() && !matches!(found.relation, Relation::Above { .. }))
+        .find_map(|found| match found.row.anchor {
+            Anchor::Anywhere => Some("its content is judged when it is put in place"),
+            Anchor::GitDirectory => {
+                Some("protected if its directory is a git directory: one with `objects` and `refs`")
+            }
+            _ => None,
+        })
 }

@@ -88,7 +88,7 @@ impl Reader<'_> {
             return Err(version(
                 0..0,
                 "the file does not say its version",
-                "begin the file with `version = 1`",
+                /*hint*/ "begin the file with `version = 1`",
             ));
         };
         match value.get_ref() {
@@ -96,7 +96,7 @@ impl Reader<'_> {
             _ => Err(version(
                 value.span(),
                 "this version of the format is not known",
-                "this Stockade reads `version = 1`",
+                /*hint*/ "this Stockade reads `version = 1`",
             )),
         }
     }
@@ -166,6 +166,7 @@ impl Reader<'_> {
             Setting::Require => layer.require = self.list(value, str::parse)?,
             Setting::BestEffort => layer.best_effort = Some(self.switch(value)?),
             Setting::GitConfig => layer.git_config = Some(self.switch(value)?),
+            Setting::Home => layer.home = Some(self.word(value)?),
             Setting::Nested => layer.danger_nested_namespaces = Some(self.switch(value)?),
             Setting::Devices => layer.devices = self.list(value, |text| self.path(text))?,
             Setting::Base => layer.base = Some(self.word(value)?),
@@ -183,6 +184,7 @@ impl Reader<'_> {
             Setting::Block => network.block = self.list(value, HostPattern::parse_block)?,
             Setting::Resolve => network.resolve = self.list(value, str::parse)?,
             Setting::Methods => network.methods = Some(self.word(value)?),
+            Setting::HiddenNames => network.danger_hidden_names = Some(self.switch(value)?),
             Setting::Mask => network.mask = self.list(value, str::parse)?,
             Setting::Unix => network.unix = self.list(value, |text| self.path(text))?,
             Setting::Expose => network.expose = self.ports(value)?,
@@ -375,15 +377,17 @@ impl Reader<'_> {
 }
 
 fn did_you_mean(word: &str) -> String {
-    format!("did you mean `{word}`?")
+    format!(/*hint*/ "did you mean `{word}`?")
 }
 
 /// A key that exists, but in another table.
 fn elsewhere(name: &str) -> Option<String> {
     let key = KEYS.iter().find(|key| key.name == name)?;
     Some(if key.table.is_empty() {
-        format!("`{name}` stands at the top of the file, before any table")
+        format!(
+            /*hint*/ "`{name}` stands at the top of the file, before any table"
+        )
     } else {
-        format!("`{name}` belongs in [{}]", key.table)
+        format!(/*hint*/ "`{name}` belongs in [{}]", key.table)
     })
 }

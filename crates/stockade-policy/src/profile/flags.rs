@@ -7,7 +7,7 @@ use stockade_rules::{Access, Origin};
 
 use crate::host::{HostPattern, Methods};
 
-use super::choice::{Backend, Base, BasePolicy, Level, NetworkMode, SeccompMode};
+use super::choice::{Backend, Base, BasePolicy, HomeMode, Level, NetworkMode, SeccompMode};
 use super::clause::Clause;
 use super::environment::{EnvName, EnvVar};
 use super::error::ProfileError;
@@ -21,6 +21,7 @@ use super::sourced::Sourced;
 
 /// What was typed. Paths are as typed; they are read against the working directory and `~`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Flags {
     /// `--read-only`, `--workspace-write`, `--danger-full-access`.
     pub base_policy: Option<BasePolicy>,
@@ -46,6 +47,8 @@ pub struct Flags {
     pub resolve: Vec<Pin>,
     /// `--net-methods`.
     pub net_methods: Option<Methods>,
+    /// `--danger-hidden-names`.
+    pub danger_hidden_names: bool,
     /// `--mask`.
     pub mask: Vec<Mask>,
     /// `--unix`.
@@ -74,6 +77,8 @@ pub struct Flags {
     pub best_effort: bool,
     /// `--seccomp`.
     pub seccomp: Option<SeccompMode>,
+    /// `--home`.
+    pub home: Option<HomeMode>,
     /// `--git-config`.
     pub git_config: bool,
     /// `--danger-nested-namespaces`.
@@ -92,6 +97,7 @@ impl Flags {
             require: many("--require", &self.require),
             best_effort: switch("--best-effort", self.best_effort),
             seccomp: one("--seccomp", self.seccomp),
+            home: one("--home", self.home),
             git_config: switch("--git-config", self.git_config),
             danger_nested_namespaces: switch(
                 "--danger-nested-namespaces",
@@ -126,6 +132,7 @@ impl Flags {
         network.block = many("--block", &self.block);
         network.resolve = many("--resolve", &self.resolve);
         network.methods = one("--net-methods", self.net_methods);
+        network.danger_hidden_names = switch("--danger-hidden-names", self.danger_hidden_names);
         network.mask = many("--mask", &self.mask);
         network.expose = many("--expose", &self.expose);
         network.host_port = many("--host-port", &self.host_port);

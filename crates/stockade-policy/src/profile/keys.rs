@@ -35,6 +35,8 @@ pub(super) enum Setting {
     Expose,
     Extends,
     GitConfig,
+    HiddenNames,
+    Home,
     HostPort,
     Level,
     Limit(LimitKey),
@@ -102,6 +104,9 @@ pub(super) const KEYS: &[Key] = &[
         "Run even where the policy can't be enforced in full."),
     key(("", "git_config"), Setting::GitConfig, Compared, Some("--git-config"),
         "Let git's configuration inside writable roots be written."),
+    key(("", "home"), Setting::Home, Compared, Some("--home"),
+        "What becomes of writes to the home directory: copy (a private layer takes them and is dropped \
+         at the end) or read-only (they are refused)."),
     key(("", "devices"), Setting::Devices, Refused, Some("--device"),
         "Device nodes beyond the harmless ones."),
     key(("", "danger_nested_namespaces"), Setting::Nested, Compared,
@@ -132,6 +137,10 @@ pub(super) const KEYS: &[Key] = &[
     key(("network", "methods"), Setting::Methods, Compared, Some("--net-methods"),
         "Which HTTP methods pass: all, or those that only ask (GET, HEAD, OPTIONS); then what is no \
          HTTP is refused."),
+    key(("network", "danger_hidden_names"), Setting::HiddenNames, Compared,
+        Some("--danger-hidden-names"),
+        "Let connections pass that do not show which name they are for: TLS without a server name \
+         or with an encrypted one, HTTP/2 without TLS."),
     key(("network", "mask"), Setting::Mask, Refused, Some("--mask"),
         "NAME=HOST[,HOST]: a variable that holds a placeholder inside; the proxy puts its value into \
          headers of requests to these hosts."),
@@ -155,6 +164,8 @@ pub(super) const KEYS: &[Key] = &[
         "Size of one file."),
     key(("limits", "tmp"), Setting::Limit(LimitKey::TmpSize), Compared, Some("--limit"),
         "Size of the private /tmp."),
+    key(("limits", "disk"), Setting::Limit(LimitKey::Disk), Compared, Some("--limit"),
+        "Free space that a writable file system may lose."),
     key(("limits", "output"), Setting::Limit(LimitKey::Output), Compared, Some("--limit"),
         "Bytes on stdout and stderr."),
     key(("limits", "files"), Setting::Limit(LimitKey::OpenFiles), Compared, Some("--limit"),

@@ -4,7 +4,7 @@ use stockade_rules::{AbsPath, Origin, PathRule};
 
 use crate::host::{HostPattern, Methods};
 
-use super::choice::{Backend, Base, BasePolicy, Level, NetworkMode, SeccompMode};
+use super::choice::{Backend, Base, BasePolicy, HomeMode, Level, NetworkMode, SeccompMode};
 use super::clause::Clause;
 use super::environment::Environment;
 use super::limits::LimitSetting;
@@ -53,6 +53,7 @@ pub(super) struct Layer {
     pub(super) require: Vec<Sourced<Clause>>,
     pub(super) best_effort: Option<Sourced<bool>>,
     pub(super) git_config: Option<Sourced<bool>>,
+    pub(super) home: Option<Sourced<HomeMode>>,
     pub(super) danger_nested_namespaces: Option<Sourced<bool>>,
 }
 
@@ -64,6 +65,7 @@ pub(super) struct NetworkLayer {
     pub(super) block: Vec<Sourced<HostPattern>>,
     pub(super) resolve: Vec<Sourced<Pin>>,
     pub(super) methods: Option<Sourced<Methods>>,
+    pub(super) danger_hidden_names: Option<Sourced<bool>>,
     pub(super) mask: Vec<Sourced<Mask>>,
     pub(super) unix: Vec<Sourced<AbsPath>>,
     pub(super) expose: Vec<Sourced<u16>>,

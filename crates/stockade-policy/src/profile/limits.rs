@@ -31,6 +31,8 @@ words! {
         FileSize = "fsize",
         /// Size of the private `/tmp`, in bytes.
         TmpSize = "tmp",
+        /// Free space that a writable file system may lose while the command runs, in bytes.
+        Disk = "disk",
         /// Bytes written to stdout and stderr together.
         Output = "output",
         /// Open files of a process.
@@ -83,7 +85,9 @@ pub struct Limits([Sourced<Option<u64>>; LimitKey::ALL.len()]);
 impl LimitKey {
     fn unit(self) -> Unit {
         match self {
-            Self::Memory | Self::FileSize | Self::TmpSize | Self::Output => Unit::Bytes,
+            Self::Memory | Self::FileSize | Self::TmpSize | Self::Disk | Self::Output => {
+                Unit::Bytes
+            }
             Self::Pids | Self::OpenFiles => Unit::Count,
             Self::CpuTime | Self::WallTime => Unit::Time,
         }
@@ -93,7 +97,9 @@ impl LimitKey {
     ///
     /// Wide enough for a large build or a long session, small enough that a machine survives.
     /// Output is not bounded: counting it needs a pump between the command and its reader, which
-    /// costs every pipe, so it is there only when asked for.
+    /// costs every pipe, so it is there only when asked for. Neither is disk space: what others
+    /// write to the same file system counts too, so a limit that nobody asked for would end runs
+    /// that did nothing wrong.
     fn built_in(self) -> Option<u64> {
         const GIB: u64 = 1 << 30;
         const HOUR: u64 = 3_600_000;
@@ -103,7 +109,7 @@ impl LimitKey {
             Self::CpuTime => Some(12 * HOUR),
             Self::FileSize => Some(16 * GIB),
             Self::TmpSize => Some(4 * GIB),
-            Self::Output => None,
+            Self::Disk | Self::Output => None,
             Self::OpenFiles => Some(65_536),
             Self::WallTime => Some(24 * HOUR),
         }
@@ -216,6 +222,11 @@ impl Limits {
     /// Size of the private `/tmp`, in bytes.
     pub fn tmp_size(&self) -> Option<u64> {
         self.get(LimitKey::TmpSize).value
+    }
+
+    /// Free space that a writable file system may lose while the command runs, in bytes.
+    pub fn disk(&self) -> Option<u64> {
+        self.get(LimitKey::Disk).value
     }
 
     /// Bytes on stdout and stderr together.

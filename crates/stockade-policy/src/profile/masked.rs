@@ -122,6 +122,16 @@ impl Secret {
     }
 }
 
+/// Memory that is given back must not hold it.
+impl Drop for Secret {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.0).into_bytes();
+        bytes.fill(0);
+        // Otherwise the compiler may leave out what nobody reads.
+        std::hint::black_box(&bytes);
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")

@@ -17,7 +17,7 @@ use stockade_rules::{AbsPath, Kind, PathRule};
 
 use crate::host::Methods;
 
-use super::choice::{Backend, Base, BasePolicy, Level, NetworkMode, SeccompMode};
+use super::choice::{Backend, Base, BasePolicy, HomeMode, Level, NetworkMode, SeccompMode};
 use super::clause::Clause;
 use super::environment::Environment;
 use super::error::ProfileError;
@@ -50,6 +50,7 @@ pub(super) struct Merged {
     pub(super) require: Vec<Sourced<Clause>>,
     pub(super) best_effort: Sourced<bool>,
     pub(super) git_config: Sourced<bool>,
+    pub(super) home: Sourced<HomeMode>,
     pub(super) danger_nested_namespaces: Sourced<bool>,
     /// The files that were read, or would have been.
     pub(super) files: Vec<AbsPath>,
@@ -72,6 +73,7 @@ impl Default for Merged {
                 block: Vec::new(),
                 resolve: Vec::new(),
                 methods: Sourced::built_in(Methods::Any),
+                danger_hidden_names: Sourced::built_in(false),
                 mask: Vec::new(),
                 unix: Vec::new(),
                 expose: Vec::new(),
@@ -89,6 +91,7 @@ impl Default for Merged {
             require: Vec::new(),
             best_effort: Sourced::built_in(false),
             git_config: Sourced::built_in(false),
+            home: Sourced::built_in(HomeMode::Copy),
             danger_nested_namespaces: Sourced::built_in(false),
             files: Vec::new(),
             narrowed: None,
@@ -137,6 +140,7 @@ impl Merged {
         self.require.extend(layer.require);
         replace(&mut self.best_effort, layer.best_effort);
         replace(&mut self.git_config, layer.git_config);
+        replace(&mut self.home, layer.home);
         replace(
             &mut self.danger_nested_namespaces,
             layer.danger_nested_namespaces,
@@ -151,6 +155,7 @@ impl Merged {
                 return Err(contradiction(
                     &mode.map(|mode| format!("network {mode}")),
                     &Sourced::new(format!("allow {allow}"), allow.origin.clone()),
+                    /*hint*/
                     "a list of hosts is a mode of its own: leave the other mode out",
                 ));
             }
@@ -174,6 +179,7 @@ impl Merged {
         network.block.extend(layer.block);
         network.resolve.extend(layer.resolve);
         replace(&mut network.methods, layer.methods);
+        replace(&mut network.danger_hidden_names, layer.danger_hidden_names);
         network.mask.extend(layer.mask);
         network.unix.extend(layer.unix);
         network.expose.extend(layer.expose);
@@ -201,6 +207,7 @@ impl Merged {
             return Err(contradiction(
                 &self.level.clone().map(|level| format!("level {level}")),
                 &self.base.clone().map(|base| format!("base {base}")),
+                /*hint*/
                 "levels above `default` have the minimal base: leave one of the two out",
             ));
         }
@@ -216,8 +223,9 @@ impl Merged {
             Some(narrowed) if !self.is_confined() => Err(contradiction(
                 &self.base_policy.clone().map(|policy| policy.to_string()),
                 narrowed,
-                "without a sandbox nothing can be denied: use workspace-write with the grants \
-                 that are needed, such as `--write /` and `--net open`",
+                /*hint*/
+                "without a sandbox nothing can be denied: leave one of the two out; \
+                 `--workspace-write --write DIR --net open` grants much in a sandbox",
             )),
             _ => Ok(()),
         }
@@ -238,6 +246,7 @@ impl Merged {
                 return Err(contradiction(
                     &masked(mask),
                     &Sourced::new(format!("set {}", mask.value.name), set.origin.clone()),
+                    /*hint*/
                     "a masked variable has its value from the environment: leave one of the two out",
                 ));
             }
@@ -253,6 +262,7 @@ impl Merged {
                     Some(asked) => Err(contradiction(
                         &mode(),
                         &asked,
+                        /*hint*/
                         "on an open network nobody stands in between: list the hosts with --allow",
                     )),
                     None => Ok(()),
@@ -275,6 +285,7 @@ impl Merged {
                     Some(mask) => Err(contradiction(
                         &masked(mask),
                         &mode(),
+                        /*hint*/
                         "what is masked for a host must be able to reach it: --allow the host, or \
                          leave it out of the mask",
                     )),
@@ -313,6 +324,12 @@ impl Merged {
                 &self.network.methods,
             ),
             weaker(
+                "danger_hidden_names",
+                Greater,
+                layer.network.danger_hidden_names.as_ref(),
+                &self.network.danger_hidden_names,
+            ),
+            weaker(
                 "best_effort",
                 Greater,
                 layer.best_effort.as_ref(),
@@ -324,6 +341,7 @@ impl Merged {
                 layer.git_config.as_ref(),
                 &self.git_config,
             ),
+            weaker("home", Greater, layer.home.as_ref(), &self.home),
             weaker(
                 "danger_nested_namespaces",
                 Greater,

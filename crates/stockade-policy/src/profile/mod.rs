@@ -27,16 +27,19 @@ mod limits;
 mod mask;
 mod masked;
 mod merge;
+mod named;
 mod network;
 mod place;
 mod printable;
 mod protected;
+mod repository;
 mod schema;
 mod seccomp;
 mod show;
 mod size;
 mod sourced;
 mod sources;
+mod store;
 mod suggest;
 mod to_policy;
 pub(crate) mod words;
@@ -49,7 +52,7 @@ use serde::Serialize;
 use stockade_rules::{AbsPath, RuleSet};
 
 pub use base::SYSTEM_DIRECTORIES;
-pub use choice::{Backend, Base, BasePolicy, Level, NetworkMode, SeccompMode};
+pub use choice::{Backend, Base, BasePolicy, HomeMode, Level, NetworkMode, SeccompMode};
 pub use clause::Clause;
 pub use diagnostic::Diagnostic;
 pub use duration::{format_duration, parse_duration};
@@ -65,9 +68,11 @@ pub use layer::BuiltIn;
 pub use limits::{LimitError, LimitKey, LimitSetting, Limits};
 pub use mask::{Mask, MaskError};
 pub use masked::{Masked, MaskedError, Secret};
+pub use named::{BadProfileName, ProfileName, profile_directory};
 pub use network::{NetworkProfile, Pin, PinError};
 pub use place::PathTextError;
-pub use protected::{Guard, PROTECTED_NAMES, Protected, protection_bases};
+pub use protected::{Guard, PROTECTED_NAMES, Protected, is_protection, protection_bases};
+pub use repository::{Link, OwnRepository, own_repository};
 pub use schema::schema;
 pub use seccomp::{Seccomp, SyscallName, SyscallNameError};
 pub use show::Shown;
@@ -92,6 +97,14 @@ pub struct Profile {
     /// The directories and files that are writable as a whole, outermost first; what the rules
     /// protect below them is not.
     pub writable_roots: Vec<AbsPath>,
+    /// The user's home directory, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub home_directory: Option<AbsPath>,
+    /// What becomes of what is written there.
+    pub home: Sourced<HomeMode>,
+    /// The git repository that the working directory belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_repository: Option<OwnRepository>,
     /// The network.
     pub network: NetworkProfile,
     /// Device nodes beyond the harmless ones.

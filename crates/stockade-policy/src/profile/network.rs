@@ -29,6 +29,8 @@ pub struct NetworkProfile {
     pub resolve: Vec<Sourced<Pin>>,
     /// Which HTTP methods pass to them.
     pub methods: Sourced<Methods>,
+    /// Whether connections pass that do not show which name they are for.
+    pub danger_hidden_names: Sourced<bool>,
     /// Variables whose value is put in by the proxy, for single hosts.
     pub mask: Vec<Sourced<Mask>>,
     /// Unix sockets of the host that may be connected to.
@@ -102,6 +104,7 @@ impl NetworkProfile {
             block: values(&self.block),
             resolve,
             methods: self.methods.value,
+            danger_hidden_names: self.danger_hidden_names.value,
         }
     }
 }

@@ -2,27 +2,21 @@
 //!
 //! Protects the person who works in the same tree: a command in the sandbox may write the
 //! project, but not what git, a shell, an editor or an agent will execute on the host after it.
-//! The protections are patterns, at any depth and also for files that do not exist yet; the
-//! mediator enforces them. A stated grant of the very path lifts one (`--write .vscode`).
-//!
-//! Not protected, on purpose:
-//! - `.gitmodules`: `git submodule add` writes it, and git asks before it runs anything from it.
-//! - `.github/workflows` and other CI: people edit it all day; it runs elsewhere, after review.
-//! - `Makefile`, `package.json`, `build.rs`, `.husky`, `.pre-commit-config.yaml`: the project's
-//!   own code, which the person runs knowingly.
-//! - Bare repositories: any directory can look like one. `safe.bareRepository = explicit` is
-//!   git's own answer.
-//! - `.git/worktrees/*/{gitdir,commondir}` and `.git` files: `git worktree add` must create
-//!   them. Redirecting one that exists already is a rename or rewrite that only the mediator can
-//!   tell from a creation; a pattern can't.
+//! What is protected and why is in the table of `stockade_rules`; here its rows become path
+//! rules. They hold on every backend, for `.git` directories at any depth and for other names at
+//! the root of the project. The mediator knows more: it judges content and sees which directories
+//! are git directories. A stated grant of the very path lifts a rule (`--write .vscode`).
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use stockade_rules::{AbsPath, Access, PathGlob, PathRule, Pattern};
+use stockade_rules::protected::{Anchor, PROTECTED, ProtectedName};
+use stockade_rules::{AbsPath, Access, Origin, PathGlob, PathRule, Pattern, Rank};
 
 use super::Profile;
+
+pub use stockade_rules::protected::Guard;
 
 impl Profile {
     /// Keeps the program that enforces policies from being changed by what it confines, where it
@@ -40,114 +34,67 @@ impl Profile {
     }
 }
 
-/// Why a name is protected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Guard {
-    /// Configuration of agents: commands, hooks, servers that they start.
-    Agent,
-    /// Configuration of editors: tasks and settings that run programs.
-    Editor,
-    /// Git's configuration, which names programs to run; `git_config = true` lifts these.
-    GitConfig,
-    /// Programs that git runs.
-    GitHooks,
-    /// Files that send git to another repository's hooks and configuration.
-    GitRedirect,
-    /// What belongs to another worktree or a submodule of the repository.
-    GitWorktree,
-    /// Stockade's own policy for the project.
-    Policy,
-    /// Files that a shell or a session runs when it starts.
-    Startup,
-    /// Configuration of tools, which names programs to run.
-    Tool,
-}
-
-/// A protected name.
+/// A protected name as a path rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Protected {
-    /// The pattern, below any directory of a writable root.
+    /// A pattern below a directory of the project.
     pub name: &'static str,
     /// Why it is protected.
     pub guard: Guard,
+    /// Which directories the pattern hangs in: for [`Anchor::Root`] the root of a project and the
+    /// home directory, else any directory.
+    pub anchor: Anchor,
 }
 
-impl Guard {
-    /// The origin of the rules, as explanations print it.
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::Agent => "built-in: agents run what it says",
-            Self::Editor => "built-in: editors run what it says",
-            Self::GitConfig => "built-in: git config names programs to run; see git_config",
-            Self::GitHooks => "built-in: git runs hooks",
-            Self::GitRedirect => "built-in: it sends git to other hooks and config",
-            Self::GitWorktree => "built-in: it belongs to another worktree or a submodule",
-            Self::Policy => "built-in: a sandbox does not edit its own policy",
-            Self::Startup => "built-in: shells run it when they start",
-            Self::Tool => "built-in: a tool's config that names programs to run",
-        }
+/// Every protected name that a path rule can stand for.
+pub const PROTECTED_NAMES: &[Protected] = &from_table();
+
+const COUNT: usize = {
+    let (mut count, mut row) = (0, 0);
+    while row < PROTECTED.len() {
+        count += match PROTECTED[row].anchor {
+            Anchor::Root => 1,
+            _ => PROTECTED[row].patterns.len(),
+        };
+        row += 1;
     }
-}
+    count
+};
 
-const fn all(guard: Guard, name: &'static str) -> Protected {
-    Protected { name, guard }
+const fn from_table() -> [Protected; COUNT] {
+    let mut names = [Protected {
+        name: "",
+        guard: Guard::Policy,
+        anchor: Anchor::Root,
+    }; COUNT];
+    let (mut count, mut row) = (0, 0);
+    while row < PROTECTED.len() {
+        let ProtectedName {
+            name,
+            guard,
+            anchor,
+            patterns,
+            ..
+        } = PROTECTED[row];
+        let patterns = match anchor {
+            Anchor::Root => &[name],
+            _ => patterns,
+        };
+        let mut pattern = 0;
+        while pattern < patterns.len() {
+            names[count] = Protected {
+                name: patterns[pattern],
+                guard,
+                anchor,
+            };
+            count += 1;
+            pattern += 1;
+        }
+        row += 1;
+    }
+    names
 }
-
-/// Every protected name.
-pub const PROTECTED_NAMES: &[Protected] = &[
-    all(Guard::GitHooks, ".git/hooks"),
-    all(Guard::GitHooks, ".git/modules/**/hooks"),
-    all(Guard::GitConfig, ".git/config"),
-    all(Guard::GitConfig, ".git/config.worktree"),
-    all(Guard::GitConfig, ".git/modules/**/config"),
-    all(Guard::GitConfig, ".git/worktrees/*/config"),
-    all(Guard::GitConfig, ".git/worktrees/*/config.worktree"),
-    all(Guard::GitHooks, ".git/worktrees/*/hooks"),
-    // Attributes choose among the filters and drivers that the configuration defines.
-    all(Guard::GitConfig, ".git/info/attributes"),
-    all(Guard::GitConfig, ".gitconfig"),
-    all(Guard::GitConfig, ".config/git"),
-    all(Guard::GitRedirect, ".git/commondir"),
-    all(Guard::Agent, ".agents"),
-    all(Guard::Agent, ".claude.json"),
-    all(Guard::Agent, ".claude/agents"),
-    all(Guard::Agent, ".claude/commands"),
-    all(Guard::Agent, ".claude/hooks"),
-    all(Guard::Agent, ".claude/settings.json"),
-    all(Guard::Agent, ".claude/settings.local.json"),
-    all(Guard::Agent, ".claude/skills"),
-    all(Guard::Agent, ".codex"),
-    all(Guard::Agent, ".cursor"),
-    all(Guard::Agent, ".gemini"),
-    all(Guard::Agent, ".mcp.json"),
-    all(Guard::Agent, ".vtcode"),
-    all(Guard::Editor, ".exrc"),
-    all(Guard::Editor, ".idea"),
-    all(Guard::Editor, ".nvim.lua"),
-    all(Guard::Editor, ".nvimrc"),
-    all(Guard::Editor, ".vimrc"),
-    all(Guard::Editor, ".vscode"),
-    all(Guard::Editor, ".zed"),
-    all(Guard::Startup, ".bash_login"),
-    all(Guard::Startup, ".bash_logout"),
-    all(Guard::Startup, ".bash_profile"),
-    all(Guard::Startup, ".bashrc"),
-    all(Guard::Startup, ".config/autostart"),
-    all(Guard::Startup, ".config/fish"),
-    all(Guard::Startup, ".config/systemd"),
-    all(Guard::Startup, ".envrc"),
-    all(Guard::Startup, ".inputrc"),
-    all(Guard::Startup, ".profile"),
-    all(Guard::Startup, ".zlogin"),
-    all(Guard::Startup, ".zlogout"),
-    all(Guard::Startup, ".zprofile"),
-    all(Guard::Startup, ".zshenv"),
-    all(Guard::Startup, ".zshrc"),
-    all(Guard::Tool, ".ripgreprc"),
-    all(Guard::Policy, ".stockade"),
-    all(Guard::Policy, "stockade.toml"),
-];
 
 /// At most so many places below which the names are protected one by one.
 ///
@@ -155,26 +102,69 @@ pub const PROTECTED_NAMES: &[Protected] = &[
 /// number of grants.
 const MAX_BASES: usize = 8;
 
+/// Whether a rule stands for a row of the table: the mediator judges those names by itself, by
+/// content.
+pub fn is_protection(rule: &PathRule) -> bool {
+    let Pattern::Glob(glob) = &rule.pattern else {
+        return false;
+    };
+    let stands_for = |name: &Protected| {
+        let base = glob.as_str().strip_suffix(name.name);
+        base.is_some_and(|base| base.ends_with('/'))
+            && rule.origin == Origin::fixed(name.guard.reason())
+    };
+    rule.access == Access::DenyWrite
+        && rule.rank == Rank::Default
+        && PROTECTED_NAMES.iter().any(stands_for)
+}
+
 /// The protections for these writable roots; `git_config` leaves git's configuration out.
-pub(super) fn rules(roots: &[AbsPath], git_config: bool) -> Vec<PathRule> {
+/// `projects` are the workspace, its repository and the home directory.
+pub(super) fn rules(roots: &[AbsPath], projects: &[AbsPath], git_config: bool) -> Vec<PathRule> {
     let names = PROTECTED_NAMES
         .iter()
         .filter(|protected| !(git_config && protected.guard == Guard::GitConfig));
     let bases = protection_bases(roots);
-    let mut rules = Vec::with_capacity(bases.len() * PROTECTED_NAMES.len());
+    let tops = project_roots(roots, projects);
+    let mut rules = Vec::with_capacity((bases.len() + tops.len()) * PROTECTED_NAMES.len());
     for protected in names {
-        for base in &bases {
-            // Can't fail: the base is UTF-8 and short, and a test reads every name.
-            if let Ok(glob) = PathGlob::new(&format!("**/{}", protected.name), base) {
-                rules.push(PathRule::built_in(
-                    Pattern::Glob(glob),
-                    Access::DenyWrite,
-                    protected.guard.reason(),
-                ));
+        let places = match protected.anchor {
+            Anchor::Root => &tops,
+            _ => &bases,
+        };
+        for place in places {
+            if let Some(pattern) = pattern(place, protected) {
+                let reason = protected.guard.reason();
+                rules.push(PathRule::built_in(pattern, Access::DenyWrite, reason));
             }
         }
     }
     rules
+}
+
+/// Always a pattern, also for a single path: it holds for what does not exist yet, and needs no
+/// mount.
+fn pattern(place: &AbsPath, protected: &Protected) -> Option<Pattern> {
+    let base = expressible(place);
+    let glob = if protected.anchor == Anchor::Root && base == *place {
+        PathGlob::new(protected.name, &base)
+    } else {
+        PathGlob::new(&format!("**/{}", protected.name), &base)
+    };
+    // Can't fail: the base is UTF-8 and short, and a test reads every name.
+    glob.ok().map(Pattern::Glob)
+}
+
+/// The directories that are roots of projects: those that are known to be, where they are
+/// writable, and the writable roots themselves if they are few.
+fn project_roots(roots: &[AbsPath], projects: &[AbsPath]) -> Vec<AbsPath> {
+    let writable = |path: &&AbsPath| roots.iter().any(|root| path.is_within(root));
+    let few = if roots.len() > MAX_BASES { &[] } else { roots };
+    let known = projects.iter().filter(writable);
+    let mut tops: Vec<AbsPath> = known.chain(few).cloned().collect();
+    tops.sort();
+    tops.dedup();
+    tops
 }
 
 /// The directories to protect names below: few, in no other's reach, fit for a pattern.
@@ -246,7 +236,7 @@ mod tests {
 
     fn writable(git_config: bool) -> RuleSet {
         let root = abs("/ws");
-        let mut set = RuleSet::new(rules(std::slice::from_ref(&root), git_config));
+        let mut set = RuleSet::new(rules(std::slice::from_ref(&root), &[], git_config));
         set.push(PathRule::built_in(
             Pattern::Subtree(root),
             Access::Write,
@@ -256,16 +246,27 @@ mod tests {
     }
 
     #[test]
-    fn every_name_holds_at_the_top_and_below() {
+    fn every_name_holds_at_the_top_and_gits_below() {
         let set = writable(false);
+        let allowed = |path: &str| set.decide(Kind::Write, Path::new(path)).allowed;
         for protected in PROTECTED_NAMES {
             let name = protected.name.replace("**", "a/b").replace('*', "w");
-            for path in [format!("/ws/{name}"), format!("/ws/a/b/{name}/x")] {
-                let decision = set.decide(Kind::Write, Path::new(&path));
-                assert!(!decision.allowed, "{path}");
-            }
+            assert!(!allowed(&format!("/ws/{name}")), "{name}");
+            let is_root = protected.anchor == Anchor::Root;
+            assert_eq!(allowed(&format!("/ws/a/b/{name}/x")), is_root, "{name}");
         }
         assert_eq!(set.iter().count(), PROTECTED_NAMES.len() + 1);
+        let protections = set.iter().filter(|rule| is_protection(rule)).count();
+        assert_eq!(protections, PROTECTED_NAMES.len());
+    }
+
+    #[test]
+    fn projects_are_protected_where_they_are_writable() {
+        let roots: Vec<_> = (0..500).map(|n| abs(&format!("/d/f{n}"))).collect();
+        let tops = project_roots(&roots, &[abs("/d/f3/project"), abs("/elsewhere")]);
+        assert_eq!(tops, [abs("/d/f3/project")]);
+        let tops = project_roots(&roots[..2], &[abs("/d/f0")]);
+        assert_eq!(tops, [abs("/d/f0"), abs("/d/f1")]);
     }
 
     #[test]
@@ -281,7 +282,10 @@ mod tests {
             ".git/worktrees/w/gitdir",
             ".git/worktrees/w/commondir",
             ".git/worktrees/w/HEAD",
+            ".git/info/attributes",
             ".git/info/exclude",
+            ".git/rebase-merge/git-rebase-todo",
+            "node_modules/x/.vscode/settings.json",
             ".gitmodules",
             ".gitattributes",
             ".gitignore",
@@ -328,7 +332,7 @@ mod tests {
             protection_bases(&[abs("/ws/.vscode/x")]),
             [abs("/ws/.vscode/x")]
         );
-        let mut set = RuleSet::new(rules(&[abs("/ws/.git")], false));
+        let mut set = RuleSet::new(rules(&[abs("/ws/.git")], &[], false));
         set.push(PathRule::stated(
             Pattern::Subtree(abs("/ws/.git")),
             Access::Write,
@@ -349,6 +353,6 @@ mod tests {
         assert_eq!(protection_bases(&[odd]), [abs("/a")]);
         let deep = abs(&"/d".repeat(60));
         assert_eq!(protection_bases(std::slice::from_ref(&deep))[0].depth(), 48);
-        assert_eq!(rules(&[deep], false).len(), PROTECTED_NAMES.len());
+        assert_eq!(rules(&[deep], &[], false).len(), PROTECTED_NAMES.len());
     }
 }

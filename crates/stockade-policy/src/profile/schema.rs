@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::choice::{Backend, Base, Level, NetworkMode, SeccompMode};
+use super::choice::{Backend, Base, HomeMode, Level, NetworkMode, SeccompMode};
 use super::clause::Clause;
 use crate::host::Methods;
 
@@ -56,12 +56,15 @@ fn kind(key: &Key) -> Value {
         Setting::Extends => json!({ "type": "string" }),
         Setting::Backend => words(Backend::WORDS),
         Setting::Base => words(Base::WORDS),
+        Setting::Home => words(HomeMode::WORDS),
         Setting::Level => words(Level::WORDS),
         Setting::NetworkMode => words(NetworkMode::WORDS),
         Setting::Methods => words(Methods::WORDS),
         Setting::SeccompMode => words(SeccompMode::WORDS),
         Setting::Require => list(words(Clause::WORDS)),
-        Setting::BestEffort | Setting::GitConfig | Setting::Nested => json!({ "type": "boolean" }),
+        Setting::BestEffort | Setting::GitConfig | Setting::HiddenNames | Setting::Nested => {
+            json!({ "type": "boolean" })
+        }
         Setting::Limit(_) => json!({ "type": ["string", "integer"] }),
         Setting::Expose | Setting::HostPort => {
             list(json!({ "type": "integer", "minimum": 1, "maximum": 65535 }))

@@ -102,6 +102,7 @@ fn choices(profile: &Profile) -> Block {
     block.each("seccomp block", &profile.seccomp.block);
     block.one("best_effort", &profile.best_effort);
     block.one("git_config", &profile.git_config);
+    block.one("home", &profile.home);
     block.one(
         "danger_nested_namespaces",
         &profile.danger_nested_namespaces,
@@ -130,6 +131,9 @@ fn network(profile: &Profile) -> Block {
     block.each("resolve", &network.resolve);
     if network.methods.value.is_limited() {
         block.one("methods", &network.methods);
+    }
+    if network.danger_hidden_names.value {
+        block.one("danger_hidden_names", &network.danger_hidden_names);
     }
     block.each("mask", &network.mask);
     block.each("unix", &network.unix);

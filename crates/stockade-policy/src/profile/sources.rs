@@ -21,8 +21,8 @@ use super::from_policy::{json_layer, policy_layer};
 use super::layer::BuiltIn;
 use super::merge::Merged;
 use super::place::Place;
+use super::repository::own_repository;
 use super::sourced::BUILT_IN;
-use super::worktree;
 
 /// Looks at the file system for the profile, which never does.
 pub trait Loader {
@@ -44,7 +44,9 @@ pub struct Sources {
     pub around: Surroundings,
     /// The user's own file; skipped if it does not exist. See [`user_file`].
     pub user: Option<AbsPath>,
-    /// The file of `--policy`: a profile in TOML or a policy in JSON.
+    /// A profile that ships with Stockade, named by `--profile`.
+    pub built_in: Option<BuiltIn>,
+    /// The file of `--policy` or `--profile`: a profile in TOML or a policy in JSON.
     pub policy: Option<AbsPath>,
     /// The project's file; skipped if it does not exist. It can only narrow.
     pub project: Option<AbsPath>,
@@ -72,6 +74,7 @@ impl Sources {
         Self {
             around,
             user: None,
+            built_in: None,
             policy: None,
             project: None,
             flags: Flags::default(),
@@ -96,6 +99,9 @@ impl Profile {
         {
             stack.add_file(path, &bytes, &mut vec![path.clone()], &mut merged)?;
         }
+        if let Some(built_in) = sources.built_in {
+            merged.add(built_in.layer(&Origin::flag("--profile")))?;
+        }
         if let Some(path) = &sources.policy {
             let bytes = stack.read(path)?;
             merged.files.push(path.clone());
@@ -113,11 +119,12 @@ impl Profile {
         merged.add(sources.flags.layer(&stack.place(&sources.around.cwd))?)?;
         merged.files.extend(sources.user.clone());
         merged.files.extend(sources.project.clone());
-        let worktree = worktree::rules(&sources.around.cwd, merged.git_config.value, loader);
-        build(merged, &sources.around, worktree)
+        let around = &sources.around;
+        let repository = own_repository(&around.cwd, around.home.as_ref(), loader);
+        build(merged, around, repository)
     }
 
-    /// The profile that a policy alone makes: the seeds' way in.
+    /// The profile that a policy alone makes.
     ///
     /// # Errors
     /// If the policy names what can't be a path or a host.
@@ -125,11 +132,31 @@ impl Profile {
         policy: &SandboxPolicy,
         around: &Surroundings,
     ) -> Result<Self, ProfileError> {
-        let mut merged = Merged::default();
-        let origin = |key: &str| Origin::flag(format!("policy {key}"));
-        merged.add(policy_layer(policy, around, &origin)?)?;
-        build(merged, around, Vec::new())
+        build(policy_alone(policy, around)?, around, None)
     }
+
+    /// The profile that a policy makes with flags on top; no file is read.
+    ///
+    /// # Errors
+    /// As [`Profile::from_policy`], and if flags contradict the policy.
+    pub fn from_policy_and_flags(
+        policy: &SandboxPolicy,
+        flags: &Flags,
+        around: &Surroundings,
+        loader: &dyn Loader,
+    ) -> Result<Self, ProfileError> {
+        let mut merged = policy_alone(policy, around)?;
+        let stack = Stack { around, loader };
+        merged.add(flags.layer(&stack.place(&around.cwd))?)?;
+        build(merged, around, None)
+    }
+}
+
+fn policy_alone(policy: &SandboxPolicy, around: &Surroundings) -> Result<Merged, ProfileError> {
+    let mut merged = Merged::default();
+    let origin = |key: &str| Origin::flag(format!("policy {key}"));
+    merged.add(policy_layer(policy, around, &origin)?)?;
+    Ok(merged)
 }
 
 /// Reads a file as `stockade policy check` does: alone, as if it were the user's.
@@ -190,7 +217,10 @@ impl Stack<'_> {
                 let bytes = self.read(&below).map_err(|error| match error {
                     LoadError::Read { path, source } => fail(
                         format!("can't read profile {path}: {source}"),
-                        Some("the path is relative to the file that extends".to_owned()),
+                        Some(
+                            /*hint*/
+                            "the path is relative to the file that extends".to_owned(),
+                        ),
                     ),
                     other => other,
                 })?;

@@ -11,8 +11,9 @@ use crate::model::{
 
 use super::Profile;
 use super::choice::{Base, BasePolicy, NetworkMode, SeccompMode};
-use super::limits::Limits;
+use super::limits::{LimitKey, Limits};
 use super::network::NetworkProfile;
+use super::protected::is_protection;
 use super::seccomp::Seccomp;
 
 /// A setting that a [`SandboxPolicy`] can't say, and would be wider without.
@@ -33,7 +34,14 @@ impl Profile {
     /// is denied, a host or a method that is blocked.
     pub fn to_sandbox_policy(&self) -> Result<SandboxPolicy, Inexpressible> {
         match self.base_policy.value {
-            BasePolicy::DangerFullAccess => return Ok(SandboxPolicy::DangerFullAccess),
+            BasePolicy::DangerFullAccess => {
+                let plain = Limits::default();
+                let same = |key: &LimitKey| self.limits.get(*key).value == plain.get(*key).value;
+                if !LimitKey::ALL.iter().all(same) {
+                    return Err(Inexpressible("limits without a sandbox".to_owned()));
+                }
+                return Ok(SandboxPolicy::DangerFullAccess);
+            }
             BasePolicy::External => {
                 return Ok(SandboxPolicy::ExternalSandbox {
                     description: self.base_policy.origin.to_string(),
@@ -92,13 +100,8 @@ impl Profile {
     /// Everything that is denied but the protected names, which the document has by itself.
     fn sensitive_paths(&self) -> Result<Vec<SensitivePath>, Inexpressible> {
         let denies = |rule: &&PathRule| rule.access.allows(Kind::Write) == Some(false);
-        let protects = |rule: &PathRule| {
-            rule.rank == Rank::Default
-                && rule.access == Access::DenyWrite
-                && matches!(rule.pattern, Pattern::Glob(_))
-        };
         let denials = self.rules.iter().filter(denies);
-        let denials = denials.filter(|rule| !protects(rule));
+        let denials = denials.filter(|rule| !is_protection(rule));
         denials.map(sensitive_path).collect()
     }
 }
@@ -127,6 +130,9 @@ fn network(network: &NetworkProfile) -> Result<Network, Inexpressible> {
     }
     if network.mode.value == NetworkMode::Allowlist && network.methods.value.is_limited() {
         return Err(Inexpressible(format!("methods {}", network.methods)));
+    }
+    if network.mode.value == NetworkMode::Allowlist && network.danger_hidden_names.value {
+        return Err(Inexpressible("danger_hidden_names".to_owned()));
     }
     Ok(match network.mode.value {
         NetworkMode::Off => Network::Off,

@@ -1,92 +1,95 @@
-//! Linked git worktrees: a commit in one writes to the repository that it belongs to.
+//! The rules for the repository that the workspace belongs to.
 //!
-//! Where the workspace is a linked worktree (`git worktree add`), its `.git` is a file that names
-//! a directory in the main repository, outside the workspace. Without grants there `git commit`
-//! fails. Granted is the repository's directory (objects, refs, logs, packed refs) and therein
-//! the worktree's own; kept are hooks, configuration, other worktrees, and what belongs to the
-//! main one: its index and head.
+//! Where the workspace is a linked worktree, a submodule, or a directory inside a repository, the
+//! git directory lies outside the workspace, and without grants there `git commit` fails. Granted
+//! is the git directory. Kept in that of another working tree are hooks, configuration, other
+//! worktrees, and what belongs to the main one: its index, its head and its rebase in progress.
 //!
-//! Protects other repositories from a `.git` file that code inside wrote: the directory it names
-//! must name the workspace in turn, which only someone who can write there could have arranged.
-//! Submodules, whose pointers are not mutual, get no grant.
-
-use std::ffi::OsStr;
+//! What the repository's configuration already runs is kept wherever it lies.
 
 use stockade_rules::{AbsPath, Access, Origin, PathRule, Pattern, Rank};
 
 use super::protected::Guard;
-use super::sources::Loader;
+use super::repository::{Link, OwnRepository};
 
-/// What is kept in the repository. The patterns for protected names say most of it once more, but
-/// only of a directory that is called `.git`.
+/// What is kept in the repository of a linked worktree. The patterns for protected names say most
+/// of it once more, but only of a directory that is called `.git`.
 const KEPT: &[(&str, Guard)] = &[
     ("HEAD", Guard::GitWorktree),
+    ("branches", Guard::GitConfig),
     ("commondir", Guard::GitRedirect),
     ("config", Guard::GitConfig),
     ("config.worktree", Guard::GitConfig),
     ("hooks", Guard::GitHooks),
     ("index", Guard::GitWorktree),
-    ("info", Guard::GitConfig),
     ("modules", Guard::GitWorktree),
+    ("rebase-apply", Guard::GitSequence),
+    ("rebase-merge", Guard::GitSequence),
+    ("remotes", Guard::GitConfig),
+    ("sequencer", Guard::GitSequence),
     ("worktrees", Guard::GitWorktree),
 ];
 
-/// The rules for a linked worktree; none if `workspace` is not one.
-pub(super) fn rules(workspace: &AbsPath, git_config: bool, loader: &dyn Loader) -> Vec<PathRule> {
-    find(workspace, git_config, loader).unwrap_or_default()
-}
+/// What a path is kept for that the configuration names.
+const CODE: &str = "built-in: the repository's git config runs or reads it";
 
-fn find(workspace: &AbsPath, git_config: bool, loader: &dyn Loader) -> Option<Vec<PathRule>> {
-    let pointer = workspace.join(".git").ok()?;
-    let own = read_line(&pointer, loader)?;
-    let own = workspace.join(own.strip_prefix("gitdir: ")?).ok()?;
-    let (back, common) = (own.join("gitdir").ok()?, own.join("commondir").ok()?);
-    if own.join(read_line(&back, loader)?).ok()? != pointer {
-        return None;
-    }
-    // `REPOSITORY/worktrees/NAME`, as git lays it out; see gitrepository-layout(5).
-    let worktrees = own.parent()?;
-    let repository = own.join(read_line(&common, loader)?).ok()?;
-    if worktrees.as_path().file_name() != Some(OsStr::new("worktrees"))
-        || worktrees.parent()? != repository
-    {
-        return None;
-    }
-    let rule = |path: AbsPath, access, origin| PathRule {
-        pattern: Pattern::Subtree(path),
-        access,
+/// The rules for the repository of `workspace`.
+pub(super) fn rules(
+    repository: &OwnRepository,
+    workspace: &AbsPath,
+    git_config: bool,
+) -> Vec<PathRule> {
+    let code = repository.code_paths.iter();
+    let mut rules: Vec<PathRule> = code.map(|path| keep(path.clone(), CODE)).collect();
+    let common = repository.common_directory();
+    let Some(common) = common.filter(|common| !common.is_within(workspace)) else {
+        return rules;
+    };
+    let what = match repository.link {
+        Link::Directory => "repository around the workspace",
+        Link::Submodule => "submodule in",
+        Link::Worktree => "worktree of",
+    };
+    rules.extend(repository.git_directories.iter().map(|path| PathRule {
+        pattern: Pattern::Subtree(path.clone()),
+        access: Access::Write,
         rank: Rank::Default,
-        origin,
+        origin: Origin::flag(format!("{what} {common}")),
+    }));
+    let mut keep_name = |directory: &AbsPath, name: &str, guard: Guard| {
+        let lifted = git_config && guard == Guard::GitConfig;
+        if let Ok(path) = directory.join(name)
+            && !lifted
+        {
+            rules.push(keep(path, guard.reason()));
+        }
     };
-    let grant = |path| {
-        let origin = Origin::flag(format!("worktree of {repository}"));
-        rule(path, Access::Write, origin)
-    };
-    let keep = |path, guard: Guard| rule(path, Access::DenyWrite, Origin::fixed(guard.reason()));
-    let mut rules = vec![
-        grant(repository.clone()),
-        grant(own),
-        keep(pointer, Guard::GitRedirect),
-        keep(back, Guard::GitRedirect),
-        keep(common, Guard::GitRedirect),
-    ];
-    for (name, guard) in KEPT {
-        if !(git_config && *guard == Guard::GitConfig) {
-            rules.push(keep(repository.join(name).ok()?, *guard));
+    // A git directory called `.git` has the patterns for protected names.
+    if repository.link != Link::Directory {
+        keep_name(&repository.root, ".git", Guard::GitRedirect);
+        for (name, guard) in KEPT {
+            if repository.link == Link::Worktree || !belongs_to_another(*guard) {
+                keep_name(common, name, *guard);
+            }
         }
     }
-    Some(rules)
+    if let (Link::Worktree, Some(own)) = (repository.link, repository.git_directories.first()) {
+        keep_name(own, "gitdir", Guard::GitRedirect);
+        keep_name(own, "commondir", Guard::GitRedirect);
+    }
+    rules
 }
 
-/// The only line of one of git's small files.
-fn read_line(path: &AbsPath, loader: &dyn Loader) -> Option<String> {
-    /// A path and a few words.
-    const LONGEST: usize = 8192;
-    let bytes = loader
-        .read(path)
-        .ok()
-        .filter(|bytes| bytes.len() <= LONGEST)?;
-    let text = String::from_utf8(bytes).ok()?;
-    let line = text.strip_suffix('\n').unwrap_or(&text);
-    (!line.is_empty() && !line.contains(['\n', '\0'])).then(|| line.to_owned())
+/// Whether a linked worktree has a file of its own in place of this one.
+fn belongs_to_another(guard: Guard) -> bool {
+    matches!(guard, Guard::GitSequence | Guard::GitWorktree)
+}
+
+fn keep(path: AbsPath, reason: &'static str) -> PathRule {
+    PathRule {
+        pattern: Pattern::Subtree(path),
+        access: Access::DenyWrite,
+        rank: Rank::Default,
+        origin: Origin::fixed(reason),
+    }
 }

@@ -4,15 +4,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http_body_util::{Either, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{HOST, HeaderValue, PROXY_AUTHORIZATION};
+use hyper::header::{
+    CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING,
+};
 use hyper::http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 
 use super::body::{Counted, Way};
-use super::mask::{Masks, Scrubber};
+use super::mask::Masks;
 use super::reply::Reply;
 use super::switch::{Switch, switched};
 use crate::dial::Server;
@@ -87,9 +89,15 @@ impl Link {
         let upstream = upstream.filter(|_| !self.tunnelled);
         let (mut kept, mut reused) = self.connection(gate, &opening, upstream).await?;
         let session = gate.begin(&opening);
-        let masks = Masks::of(gate, &opening.target);
-        let (mut message, upgrade) =
-            self.rewrite(gate, request, &opening.target, upstream, &session, &masks);
+        let mut masks = Masks::of(gate, &opening.target);
+        let (mut message, upgrade) = self.rewrite(
+            gate,
+            request,
+            &opening.target,
+            upstream,
+            &session,
+            &mut masks,
+        );
         let mut response = loop {
             let answer = kept.sender.try_send_request(message);
             let after = gate.limits.answer;
@@ -121,17 +129,20 @@ impl Link {
                 session,
                 permit: permit.clone(),
                 secured: self.inspector.is_some(),
+                scrubber: masks.stream_scrubber(),
             };
             switch.begin(client_side, &mut response);
             return Ok(switched(response, protocol, &masks));
         }
-        self.keep(kept);
+        if !gate.is_read_only() {
+            self.keep(kept);
+        }
         let (mut parts, body) = response.into_parts();
         headers::strip(&mut parts.headers);
         masks.clean(&mut parts);
         // The client's own version decides how it is framed.
         parts.version = Version::HTTP_11;
-        let body = Counted::new(body, session, Way::ToClient).scrubbed(Scrubber::new(&masks));
+        let body = Counted::new(body, session, Way::ToClient).scrubbed(masks.scrubber());
         Ok(Response::from_parts(parts, Either::Left(body)))
     }
 
@@ -198,13 +209,34 @@ impl Link {
         target: &Target,
         upstream: Option<&Upstream>,
         session: &Session,
-        masks: &Masks,
+        masks: &mut Masks,
     ) -> (Request<Sent>, Option<HeaderValue>) {
         let (mut parts, body) = request.into_parts();
         // Where methods are read, HTTP is not left.
         let upgrade = headers::strip(&mut parts.headers).filter(|_| !gate.is_read_only());
+        let upgrade = upgrade.and_then(|offered| {
+            // What it leads to is not read: a host named there would not be compared.
+            if gate.egress.rules.danger_hidden_names {
+                Some(offered)
+            } else {
+                headers::without_names(&offered)
+            }
+        });
         if let Some(protocol) = upgrade.clone() {
             headers::ask_upgrade(&mut parts.headers, protocol);
+        }
+        if gate.is_read_only() {
+            // One request for each connection: nothing can be behind it that the host would read.
+            parts.headers.remove(CONTENT_LENGTH);
+            parts
+                .headers
+                .insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if body.size_hint().exact().is_none() {
+            // Unasked, hyper sends no body with GET and HEAD whose length it does not know.
+            parts
+                .headers
+                .insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         masks.put_in(&mut parts.headers);
         let mut authority = target.to_string();

@@ -2,41 +2,59 @@
 //!
 //! Where only some methods pass, a request must not carry another one behind its back, nor lead out
 //! of HTTP to where no methods are.
+//!
+//! A body is refused there: a server that expects none after GET reads it as the next request.
 
 use hyper::Request;
-use hyper::header::{CONNECTION, HeaderMap, UPGRADE};
+use hyper::body::Body;
+use hyper::header::{
+    ACCESS_CONTROL_REQUEST_METHOD, CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName,
+    TRANSFER_ENCODING, UPGRADE,
+};
 use stockade_policy::host::{NetDecision, NetworkRules};
 
-/// Headers in which frameworks look for the method that was really meant.
-const OVERRIDES: &[&str] = &[
-    "x-http-method-override",
-    "x-http-method",
-    "x-method-override",
-];
+/// Words in the names of headers in which frameworks look for the method that was really meant. They
+/// are spelt in many ways, and gateways read `_` and `-` alike.
+const OVERRIDES: &[&str] = &["method", "verb"];
 
 /// An upgrade that a server may ignore, and that some clients offer with every first request.
 const OPPORTUNISTIC: &str = "h2c";
 
 /// Decides about the method of a request, whose host was decided about before.
-pub(super) fn decide<B>(rules: &NetworkRules, request: &Request<B>) -> NetDecision {
+pub(super) fn decide<B: Body>(rules: &NetworkRules, request: &Request<B>) -> NetDecision {
     let stated = rules.decide_method(request.method().as_str());
     if !rules.methods.is_limited() || !stated.is_allowed() {
         return stated;
     }
     let headers = request.headers();
-    for name in OVERRIDES {
-        for value in headers.get_all(*name) {
-            let method = String::from_utf8_lossy(value.as_bytes()).to_ascii_uppercase();
-            let meant = rules.decide_method(method.trim());
-            if !meant.is_allowed() {
-                return meant;
-            }
+    if has_body(request) {
+        return rules.decide_unreadable("a request with a body");
+    }
+    for (_, value) in headers.iter().filter(|(name, _)| is_override(name)) {
+        let method = String::from_utf8_lossy(value.as_bytes()).to_ascii_uppercase();
+        let meant = rules.decide_method(method.trim());
+        if !meant.is_allowed() {
+            return meant;
         }
     }
     if asks_to_leave(headers) {
         return rules.decide_unreadable("an upgrade to another protocol");
     }
     stated
+}
+
+fn has_body<B: Body>(request: &Request<B>) -> bool {
+    let headers = request.headers();
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    !request.body().is_end_stream()
+        || headers.contains_key(TRANSFER_ENCODING)
+        || lengths.any(|length| length.as_bytes() != b"0")
+}
+
+fn is_override(name: &HeaderName) -> bool {
+    // Browsers ask with it whether a method would be allowed.
+    *name != ACCESS_CONTROL_REQUEST_METHOD
+        && OVERRIDES.iter().any(|word| name.as_str().contains(word))
 }
 
 fn asks_to_leave(headers: &HeaderMap) -> bool {
@@ -67,7 +85,8 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        decide(&rules, &request.body(()).unwrap()).is_allowed()
+        let body = http_body_util::Empty::<bytes::Bytes>::new();
+        decide(&rules, &request.body(body).unwrap()).is_allowed()
     }
 
     #[test]
@@ -76,13 +95,34 @@ mod tests {
         assert!(allowed("HEAD", &[("x-http-method-override", "get")]));
         assert!(!allowed("POST", &[]));
         assert!(!allowed("POST", &[("x-http-method-override", "GET")]));
-        for name in OVERRIDES {
+        for name in [
+            "x-http-method-override",
+            "X_HTTP_Method_Override",
+            "x-http-method",
+            "X-Method-Override",
+            "X-Original-Method",
+            "x-forwarded-method",
+            "_method",
+            "x.http.method",
+            "X-HTTP-Verb-Override",
+        ] {
             assert!(!allowed("GET", &[(name, "post")]), "{name}");
             assert!(
                 !allowed("GET", &[(name, "GET"), (name, " DELETE ")]),
                 "{name}"
             );
         }
+    }
+
+    #[test]
+    fn a_preflight_and_an_empty_body_pass() {
+        assert!(allowed(
+            "OPTIONS",
+            &[("Access-Control-Request-Method", "POST")]
+        ));
+        assert!(allowed("GET", &[("content-length", "0")]));
+        assert!(!allowed("GET", &[("content-length", "1")]));
+        assert!(!allowed("GET", &[("transfer-encoding", "chunked")]));
     }
 
     #[test]

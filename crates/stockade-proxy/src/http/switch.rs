@@ -8,7 +8,7 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 
 use super::client_of;
-use super::mask::Masks;
+use super::mask::{Masks, Scrubber};
 use super::reply::Reply;
 use crate::dial::Server;
 use crate::headers;
@@ -25,6 +25,8 @@ pub(super) struct Switch {
     pub(super) permit: Permit,
     /// Whether both sides speak TLS with the proxy.
     pub(super) secured: bool,
+    /// Takes values of masked variables out of what the host says.
+    pub(super) scrubber: Option<Scrubber>,
 }
 
 impl Switch {
@@ -37,11 +39,12 @@ impl Switch {
                 session,
                 permit,
                 secured,
+                scrubber,
             } = self;
-            if secured {
+            if secured || scrubber.is_some() {
                 if let (Ok(client), Ok(server)) = (client.await, server.await) {
                     let (client, server) = (TokioIo::new(client), TokioIo::new(server));
-                    tunnel::stream::carry(&terms, &session, client, server).await;
+                    tunnel::stream::carry(&terms, &session, client, server, scrubber).await;
                 }
             } else if let Some(server) = server_of(server.await)
                 && let Some(client) = client_of(client.await)

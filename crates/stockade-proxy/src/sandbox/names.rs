@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use stockade::network::Addresses;
+use stockade_engine::network::Addresses;
 use stockade_policy::host::HostName;
 
 /// The first two addresses are the network's and the proxy's own.

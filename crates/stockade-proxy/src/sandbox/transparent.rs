@@ -73,8 +73,8 @@ async fn refuse(mut stream: TcpStream, denial: &Denial) {
                 };
                 stream = rest;
             }
-            First::Tls(_) | First::Malformed(_) => stream.write_all(&ACCESS_DENIED).await?,
-            First::Other => {
+            First::Tls { .. } | First::Malformed(_) => stream.write_all(&ACCESS_DENIED).await?,
+            First::Http2 | First::Other => {
                 reset(stream);
                 return Ok(());
             }

@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod decisions;
+mod disguises;
 mod host;
 mod http;
 mod requests;

@@ -80,7 +80,7 @@ fn a_server_may_speak_first() {
 }
 
 /// A `ClientHello` with this server name.
-fn hello(name: &str) -> Vec<u8> {
+pub(crate) fn hello(name: &str) -> Vec<u8> {
     let long = |content: &[u8]| {
         let mut bytes = u16::try_from(content.len()).unwrap().to_be_bytes().to_vec();
         bytes.extend_from_slice(content);

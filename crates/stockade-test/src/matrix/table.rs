@@ -116,6 +116,7 @@ mod tests {
             backend,
             usable: |_| Ok(()),
             flags: Vec::new(),
+            by_contract: false,
             without: &[],
         };
         let all = [column("a"), column("b")];

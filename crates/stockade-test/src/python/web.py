@@ -2,7 +2,8 @@
 
 Writes the certificate that its own is signed with to `ca.pem` in the directory that is its argument.
 Prints the ports, then `ready`, then every request, so that the suite can tell what arrived. `/echo`
-answers with the headers that it got, in a header and in the body; `/upgrade` leaves HTTP.
+answers with the headers that it got, in a header and in the body; `/raw` with `Authorization` as it
+came; `/upgrade` leaves HTTP, and then says what it got.
 """
 import base64
 import http.server
@@ -37,27 +38,40 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self):
         headers = self.tell_headers()
         if self.path == "/upgrade" and self.headers.get("Upgrade"):
-            self.leave()
+            self.leave(headers)
             return
-        length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length)
+        body = self.read_body()
         say(f"request {self.command} {self.path} {self.headers.get('Host')} {len(body)}")
         text = f"hello {self.command} {len(body)}\n".encode()
         self.send_response(200)
         if self.path == "/echo":
             text = f"you sent {headers}\n".encode()
             self.send_header("X-Echo", headers)
+        if self.path == "/raw":
+            text = (self.headers.get("Authorization") or "").encode()
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(text)
 
-    def leave(self):
+    def read_body(self):
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
+
+    def leave(self, headers):
         say(f"request {self.command} {self.path} {self.headers.get('Host')} 0")
         self.send_response(101)
         self.send_header("Connection", "upgrade")
         self.send_header("Upgrade", self.headers["Upgrade"])
         self.end_headers()
+        if headers:
+            self.wfile.write(f"you sent {headers}\n".encode())
         data = self.rfile.readline()
         say(f"upgraded {data.decode().strip()}")
         self.wfile.write(data)

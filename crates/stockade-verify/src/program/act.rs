@@ -2,11 +2,10 @@
 
 mod code;
 mod data;
-mod documents;
+mod effects;
 mod files;
 mod load;
 mod machine;
-mod native;
 mod network;
 mod processes;
 mod start;
@@ -18,7 +17,7 @@ use super::value::{Args, Value};
 use crate::result::Span;
 use crate::rule::Rule;
 
-pub(super) use start::told_by;
+pub(super) use start::output_taint;
 
 /// A call of a function that the tables list.
 struct Deed<'d> {
@@ -76,17 +75,16 @@ impl Judge<'_> {
             self.named_by_visitor(path, rule, deed.arg, span);
         }
         let known = self
-            .starts(&deed)
-            .or_else(|| self.handles(&deed))
-            .or_else(|| self.gathers(&deed))
-            .or_else(|| self.talks(&deed))
-            .or_else(|| self.runs(&deed))
-            .or_else(|| self.loads(&deed))
-            .or_else(|| self.settles(&deed))
-            .or_else(|| self.reaches(&deed))
-            .or_else(|| self.counts(&deed))
-            .or_else(|| self.watches(&deed))
-            .or_else(|| self.parses(&deed));
+            .listed_effect(&deed)
+            .or_else(|| self.judge_start(&deed))
+            .or_else(|| self.judge_file_access(&deed))
+            .or_else(|| self.track_source(&deed))
+            .or_else(|| self.judge_network(&deed))
+            .or_else(|| self.judge_code(&deed))
+            .or_else(|| self.judge_loading(&deed))
+            .or_else(|| self.judge_machine(&deed))
+            .or_else(|| self.judge_processes(&deed))
+            .or_else(|| self.judge_surveillance(&deed));
         known.unwrap_or(deed.result)
     }
 }

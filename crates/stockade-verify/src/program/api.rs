@@ -8,6 +8,8 @@ use super::hash::{Map, Set};
 use super::ir::Text;
 use super::namespaces::looks_up;
 use super::value::{Taint, Value};
+use crate::paths::UNKNOWN;
+use crate::words::Words;
 use globals::{BUILTINS, GLOBALS, GO_BUILTINS, GO_PACKAGES};
 
 /// A language family as the evaluator knows it.
@@ -16,6 +18,7 @@ pub(crate) enum Dialect {
     Go,
     JavaScript,
     Python,
+    Shell,
 }
 
 /// What a function does, and which arguments matter.
@@ -39,29 +42,21 @@ struct Table {
 pub(crate) const COUNTED: &str = "<range>";
 
 /// Python modules whose members re-export others: `random._os` is `os`.
-const REEXPORTED: &[&str] = &[
-    "os",
-    "sys",
-    "subprocess",
-    "socket",
-    "shutil",
-    "builtins",
-    "importlib",
-    "pty",
-    "ctypes",
-];
+static REEXPORTED: Words = Words::new("program/api reexported");
 
 impl Dialect {
     fn table(self) -> &'static Table {
         static PYTHON: OnceLock<Table> = OnceLock::new();
         static JAVASCRIPT: OnceLock<Table> = OnceLock::new();
         static GO: OnceLock<Table> = OnceLock::new();
+        static SHELL: OnceLock<Table> = OnceLock::new();
         match self {
             Self::Python => PYTHON.get_or_init(|| read(include_str!("../../rules/python.list"))),
             Self::JavaScript => {
                 JAVASCRIPT.get_or_init(|| read(include_str!("../../rules/javascript.list")))
             }
             Self::Go => GO.get_or_init(|| read(include_str!("../../rules/go.list"))),
+            Self::Shell => SHELL.get_or_init(|| read("")),
         }
     }
 
@@ -92,6 +87,14 @@ impl Dialect {
     pub(crate) fn global(self, name: &str) -> Value {
         let table = self.table();
         match self {
+            Self::Shell => {
+                let value = variable(name);
+                // Outputs that nobody made have no name to tell them by.
+                if value.is_unknown() && !name.starts_with('#') {
+                    return Value::text(format!("{UNKNOWN}{name}")).with(value.taint);
+                }
+                return value;
+            }
             Self::Python => {
                 if table.roots.contains(name) || BUILTINS.contains(&name) {
                     return self.source(name, Value::api(name));
@@ -160,7 +163,7 @@ impl Dialect {
             Self::Go if path == "os/user.Current()" && attr == "HomeDir" => {
                 return Value::text("~");
             }
-            Self::Go => format!("{path}.{attr}"),
+            Self::Go | Self::Shell => format!("{path}.{attr}"),
         };
         self.source(&joined, Value::api(joined.as_str()))
     }

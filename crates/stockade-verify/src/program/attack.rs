@@ -19,8 +19,7 @@ impl Judge<'_> {
             self.findings.add(Rule::NetworkFlood, span, reason);
         } else {
             let reason = format!("`{path}` sends packets that it made itself");
-            self.findings
-                .weigh(self.brief, Rule::NetworkAccess, span, reason);
+            self.findings.excerpt(Rule::NetworkAccess, span, reason);
         }
     }
 
@@ -39,6 +38,22 @@ impl Judge<'_> {
     }
 
     /// A log-in with one password after the other.
+    /// Text or data that can run code, where that is rarely meant: judged by where it comes from.
+    pub(super) fn weakly(&mut self, path: &str, entry: Entry, arg: Option<&Value>, span: Span) {
+        let taint = arg.map_or(Taint::NONE, Value::deep_taint);
+        let outside = Taint::INPUT | Taint::DOWNLOADED | Taint::SOCKET | Taint::DECODED;
+        let constant = arg.and_then(Value::exact).is_some();
+        match entry.action {
+            "deserialize-weak" if taint.has(outside) => self.deserialize(path, entry, arg, span),
+            "template" if taint.has(outside) => {
+                let reason = format!("`{path}` takes a template from someone else, and runs it");
+                self.findings.add(Rule::CodeDynamic, span, reason);
+            }
+            "code-weak" if constant || taint.has(outside) => self.code(path, arg, span),
+            _ => {}
+        }
+    }
+
     pub(super) fn tries(&mut self, path: &str, args: &Args, span: Span) {
         let action = self.dialect.entry(path).map(|entry| entry.action);
         let named = args.named.iter().any(|(name, value)| {
@@ -66,8 +81,7 @@ impl Judge<'_> {
         let to = args.positional.get(1).or_else(|| args.named("to_addrs"));
         if to.is_some_and(|to| to.deep_taint().has(Taint::TRIED)) {
             let reason = format!("`{path}` writes to everyone on a list");
-            self.findings
-                .weigh(self.brief, Rule::NetworkFlood, span, reason);
+            self.findings.excerpt(Rule::NetworkFlood, span, reason);
         }
     }
 
@@ -99,22 +113,6 @@ impl Judge<'_> {
         }
     }
 
-    /// Text or data that can run code, where that is rarely meant: judged by where it comes from.
-    pub(super) fn weakly(&mut self, path: &str, entry: Entry, arg: Option<&Value>, span: Span) {
-        let taint = arg.map_or(Taint::NONE, Value::deep_taint);
-        let outside = Taint::INPUT | Taint::DOWNLOADED | Taint::SOCKET | Taint::DECODED;
-        let constant = arg.and_then(Value::exact).is_some();
-        match entry.action {
-            "deserialize-weak" if taint.has(outside) => self.deserialize(path, entry, arg, span),
-            "template" if taint.has(outside) => {
-                let reason = format!("`{path}` takes a template from someone else, and runs it");
-                self.findings.add(Rule::CodeDynamic, span, reason);
-            }
-            "code-weak" if constant || taint.has(outside) => self.code(path, arg, span),
-            _ => {}
-        }
-    }
-
     /// A file whose name comes from whoever visits a web server: `../../etc/passwd`.
     pub(super) fn named_by_visitor(
         &mut self,
@@ -139,28 +137,6 @@ impl Judge<'_> {
         self.named_by_visitor(name, rule, args.first(), span);
     }
 
-    /// `Popen(…, env={"LD_PRELOAD": …})`
-    pub(super) fn preloads(&mut self, args: &Args, span: Span) {
-        let preload = |value: &Value| match &value.kind {
-            Kind::Dict(pairs) => pairs.iter().take(64).any(|(key, _)| {
-                matches!(
-                    key.exact(),
-                    Some("LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES")
-                )
-            }),
-            _ => false,
-        };
-        let option = |value: &Value| match &value.kind {
-            Kind::Dict(pairs) => pairs.iter().take(16).any(|(_, value)| preload(value)),
-            _ => false,
-        };
-        if args.named("env").is_some_and(preload) || args.positional.iter().any(option) {
-            let reason = "starts a program with a library put into it";
-            self.findings
-                .weigh(self.brief, Rule::ProcessTamper, span, reason);
-        }
-    }
-
     /// Functions that everything goes through, replaced: modules loaded, requests sent.
     fn hooks(&mut self, base: &Value, member: &str, span: Span) {
         let Some(path) = base.as_api().filter(|_| self.dialect != Dialect::Go) else {
@@ -181,54 +157,14 @@ impl Judge<'_> {
         };
         if hooked {
             let reason = format!("replaces `{path}.{member}`, which everything goes through");
-            self.findings
-                .weigh(self.brief, Rule::ProcessTamper, span, reason);
+            self.findings.excerpt(Rule::ProcessTamper, span, reason);
         }
     }
 
     /// `object.__proto__.x = …`
     pub(crate) fn pollutes(&mut self, span: Span) {
         let reason = "changes what all objects inherit";
-        self.findings
-            .weigh(self.brief, Rule::SandboxGadget, span, reason);
-    }
-
-    /// `Object.assign(Object.prototype, …)`
-    pub(super) fn assigns(&mut self, args: &Args, span: Span) {
-        let first = args.first().and_then(Value::as_api);
-        if matches!(first, Some("Object.prototype" | "Array.prototype")) {
-            self.pollutes(span);
-        }
-    }
-
-    /// `window.fetch = (...all) => { …; return original(...all); }`
-    pub(crate) fn intercepts_requests(&mut self, span: Span) {
-        let reason = "puts itself before every request of the page";
-        self.findings
-            .weigh(self.brief, Rule::ProcessTamper, span, reason);
-    }
-
-    /// `form.action = "https://elsewhere"`
-    pub(crate) fn redirects_form(&mut self, span: Span) {
-        let reason = "has what is typed into a form sent elsewhere";
-        self.findings
-            .weigh(self.brief, Rule::Exfiltration, span, reason);
-    }
-
-    /// Markup put into a page: whoever wrote it runs code there.
-    pub(crate) fn shows_markup(&mut self, value: &Value, span: Span) {
-        let elsewhere = value.as_text().is_some_and(|text| text.contains("//"));
-        if elsewhere && value.deep_taint().has(Taint::SECRET) {
-            let reason = "sends credentials out in the address of an image or frame";
-            self.findings.add(Rule::Exfiltration, span, reason);
-        }
-        if value
-            .deep_taint()
-            .has(Taint::INPUT | Taint::DOWNLOADED | Taint::SOCKET)
-        {
-            let reason = "puts text from outside into the page as markup";
-            self.findings.warn(Rule::CodeDynamic, span, reason);
-        }
+        self.findings.excerpt(Rule::SandboxGadget, span, reason);
     }
 
     /// `scripts: {postinstall: …}`
@@ -246,7 +182,7 @@ impl Judge<'_> {
     pub(crate) fn installs(&mut self, hook: &str, span: Span) {
         let reason = format!("sets the `{hook}` command, which runs when a package is installed");
         self.findings
-            .weigh(self.brief, Rule::PersistenceInstallHook, span, reason);
+            .excerpt(Rule::PersistenceInstallHook, span, reason);
     }
 
     /// The wallet's own functions, replaced.

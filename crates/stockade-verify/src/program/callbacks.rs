@@ -1,116 +1,27 @@
 //! Functions handed to others, which call them with what they have: timers, listeners, threads.
 
-use std::rc::Rc;
-
 use super::api::Dialect;
-use super::classes;
-use super::eval::{Eval, statement_span};
+use super::eval::Eval;
 use super::ir::Function;
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
-
-/// Functions of libraries replaced that are looked at, over the whole text.
-const WRAPS: usize = 256;
+use std::rc::Rc;
 
 impl Eval<'_, '_> {
-    /// What a listener is told: keys, what is typed anywhere on a page, what other pages post.
-    pub(super) fn heard(&self, callee: &Value, args: &Args) -> Taint {
-        let everywhere = matches!(
-            callee.as_api(),
-            Some(
-                "document.addEventListener"
-                    | "window.addEventListener"
-                    | "addEventListener"
-                    | "document.body.addEventListener"
-                    | "document.documentElement.addEventListener"
-            )
-        );
-        let watches = callee.as_api().is_some_and(|path| {
-            let of = [
-                "chrome.webRequest.",
-                "browser.webRequest.",
-                "chrome.cookies.",
-            ];
-            path.ends_with(".addListener") && of.iter().any(|root| path.starts_with(root))
+    /// Whether whoever is given a function that runs code will call it.
+    pub(super) fn calls_back(&self, receiver: &Value, handed: &Value) -> bool {
+        let entry = handed.as_api().and_then(|path| self.dialect.entry(path));
+        let runs = entry.is_some_and(|entry| {
+            entry.action == "code" || entry.action == "shell" && self.dialect == Dialect::Python
         });
-        if watches {
-            return Taint::SECRET;
-        }
-        match args.positional.first().and_then(Value::exact) {
-            Some("keydown" | "keypress" | "keyup") => Taint::SECRET,
-            Some("submit" | "change" | "input" | "paste" | "blur" | "focusout") if everywhere => {
-                Taint::SECRET
+        runs && match &receiver.kind {
+            Kind::Api(path) => {
+                let calls = ["map", "filter", "sorted", "min", "max", "reduce"];
+                calls.contains(&&**path) || path.contains("()")
             }
-            Some("message") if self.dialect == Dialect::JavaScript => Taint::INPUT,
-            _ => Taint::NONE,
-        }
-    }
-
-    /// Whether what is handed on is called again and again at once: by a timer, or because it hands
-    /// itself on.
-    pub(super) fn comes_back(
-        &self,
-        callee: &Value,
-        args: &Args,
-        functions: &[Rc<Function>],
-    ) -> bool {
-        let pause = args.positional.get(1).and_then(Value::as_int);
-        let active = |function: &Rc<Function>| self.active.contains(&Rc::as_ptr(function));
-        match callee.as_api() {
-            Some("setInterval") => pause.is_some_and(|pause| pause < 100),
-            Some("setTimeout") => pause.unwrap_or(0) < 100 && functions.iter().any(active),
-            Some("setImmediate" | "process.nextTick" | "queueMicrotask") => {
-                functions.iter().any(active)
-            }
+            Kind::Method(inner) => !inner.1.starts_with("assert"),
             _ => false,
-        }
-    }
-
-    /// A library's function replaced by one that calls it: whatever others give the library, this
-    /// one gets.
-    pub(super) fn intercepts(&mut self, base: &Value, attr: &str, value: &Value) {
-        let (Kind::Api(path), Kind::Function(function)) = (&base.kind, &value.kind) else {
-            return;
-        };
-        if self.dialect == Dialect::Go || classes::own(path).is_some() {
-            return;
-        }
-        if self.wraps >= WRAPS {
-            return;
-        }
-        self.wraps += 1;
-        let replaced = format!("{path}.{attr}");
-        let talks = self.dialect.entry(&replaced).is_some_and(|entry| {
-            let network = [
-                "fetch",
-                "send",
-                "fetch-or-send",
-                "request",
-                "exchange",
-                "connect",
-            ];
-            network.contains(&entry.action) || matches!(entry.action, "transmit" | "mail")
-        });
-        let kept = |value: &Value| value.as_api() == Some(&*replaced);
-        let wraps = self
-            .scopes
-            .iter()
-            .any(|scope| scope.values().take(4096).any(kept));
-        let page = matches!(&**path, "window" | "globalThis" | "self") && attr == "fetch";
-        let asks = |value: &Value| value.as_api() == Some("fetch");
-        if page
-            && self
-                .scopes
-                .iter()
-                .any(|scope| scope.values().take(4096).any(asks))
-        {
-            self.judge
-                .intercepts_requests(statement_span(&function.body));
-        }
-        if wraps && !talks {
-            let args = Args::of(vec![Value::unknown(Taint::SECRET); function.params.len()]);
-            self.enter(&Rc::clone(function), &args);
         }
     }
 
@@ -173,22 +84,6 @@ impl Eval<'_, '_> {
         }
     }
 
-    /// Whether whoever is given a function that runs code will call it.
-    pub(super) fn calls_back(&self, receiver: &Value, handed: &Value) -> bool {
-        let entry = handed.as_api().and_then(|path| self.dialect.entry(path));
-        let runs = entry.is_some_and(|entry| {
-            entry.action == "code" || entry.action == "shell" && self.dialect == Dialect::Python
-        });
-        runs && match &receiver.kind {
-            Kind::Api(path) => {
-                let calls = ["map", "filter", "sorted", "min", "max", "reduce"];
-                calls.contains(&&**path) || path.contains("()")
-            }
-            Kind::Method(inner) => !inner.1.starts_with("assert"),
-            _ => false,
-        }
-    }
-
     /// What `__reduce__` returns is called when the object is unpickled: a function, its arguments.
     pub(super) fn unpickled(&mut self, returned: &[Value], span: Span) {
         for value in returned.iter().take(4) {
@@ -199,33 +94,6 @@ impl Eval<'_, '_> {
                 let args = Args::of(args.as_list().unwrap_or_default().to_vec());
                 self.invoke(callee, &args, span, &[]);
             }
-        }
-    }
-
-    /// Members whose change does something: `image.src = …`, `document.onkeydown = …`.
-    pub(super) fn attr_set(&mut self, attr: &str, value: &Value, span: Span) {
-        if self.dialect != Dialect::JavaScript {
-            return;
-        }
-        match (attr, &value.kind) {
-            ("onkeydown" | "onkeypress" | "onkeyup", Kind::Function(function)) => {
-                let args = Args::of(vec![Value::unknown(Taint::SECRET); function.params.len()]);
-                self.enter(&Rc::clone(function), &args);
-            }
-            ("onmessage" | "ondata", Kind::Function(function)) => {
-                let args = Args::of(vec![Value::unknown(Taint::SOCKET); function.params.len()]);
-                self.enter(&Rc::clone(function), &args);
-            }
-            ("src" | "href" | "location", _) => self.judge.navigates(value, span),
-            ("action", Kind::Text(to)) if to.starts_with("http") || to.starts_with("//") => {
-                self.judge.redirects_form(span);
-            }
-            ("innerHTML" | "outerHTML" | "srcdoc", _) => self.judge.shows_markup(value, span),
-            ("preinstall" | "install" | "postinstall" | "prepare", Kind::Text(_)) => {
-                self.judge.installs(attr, span);
-            }
-            (_, Kind::Function(_)) => self.enter_if_function(value),
-            _ => {}
         }
     }
 }
@@ -241,6 +109,19 @@ pub(super) fn returns_made(callee: &Value) -> bool {
         name,
         "map" | "flatMap" | "reduce" | "then" | "replace" | "replaceAll" | "from"
     )
+}
+
+/// What a function that walks a tree calls back with: a path below where it began.
+pub(super) fn walked(callee: &Value, args: &Args) -> Option<Value> {
+    let walks = ["path/filepath.Walk", "path/filepath.WalkDir"].contains(&callee.as_api()?);
+    let root = args.positional.first()?.as_text().filter(|_| walks)?;
+    let below = format!("{}/{UNKNOWN}", root.trim_end_matches('/'));
+    Some(Value::text(below).with(Taint::WALKED))
+}
+
+/// `text.replace(/./g, c => …)`: the text is made anew, letter by letter.
+pub(super) fn rewrites(callee: &Value) -> bool {
+    matches!(&callee.kind, Kind::Method(inner) if matches!(&*inner.1, "replace" | "replaceAll"))
 }
 
 /// What a function is given with what it is to be called with: `Thread(target=f, args=(a, b))`,
@@ -268,17 +149,4 @@ pub(super) fn handed(callee: &Value, function: &Rc<Function>, args: &Args) -> Op
         }
         _ => None,
     }
-}
-
-/// What a function that walks a tree calls back with: a path below where it began.
-pub(super) fn walked(callee: &Value, args: &Args) -> Option<Value> {
-    let walks = ["path/filepath.Walk", "path/filepath.WalkDir"].contains(&callee.as_api()?);
-    let root = args.positional.first()?.as_text().filter(|_| walks)?;
-    let below = format!("{}/{UNKNOWN}", root.trim_end_matches('/'));
-    Some(Value::text(below).with(Taint::WALKED))
-}
-
-/// `text.replace(/./g, c => …)`: the text is made anew, letter by letter.
-pub(super) fn rewrites(callee: &Value) -> bool {
-    matches!(&callee.kind, Kind::Method(inner) if matches!(&*inner.1, "replace" | "replaceAll"))
 }

@@ -8,12 +8,36 @@ use super::classes;
 use super::eval::{CALL_DEPTH, ENTRIES, Eval, INLINED, RECURSION, statement_span};
 use super::hash::Map;
 use super::ir::{Call, Expr, ExprKind, Function};
-use super::loops::Excess;
 use super::value::{Args, Kind, Taint, Value};
 use crate::result::Span;
+use crate::rule::Rule;
 
 impl Eval<'_, '_> {
+    /// `require("child_" + "process")`: a module's name, in pieces for no reason but one.
+    fn pieced_import(&mut self, path: &str, call: &Call, args: &Args, span: Span) {
+        let imports = |path| {
+            self.dialect
+                .entry(path)
+                .is_some_and(|entry| entry.action == "import")
+        };
+        let Some(ExprKind::Sum(parts)) = call.args.first().map(|arg| &arg.value.kind) else {
+            return;
+        };
+        let constant = parts
+            .iter()
+            .all(|part| matches!(part.kind, ExprKind::Text(_)));
+        let module = args.positional.first().and_then(Value::exact);
+        if let Some(module) = module.filter(|_| constant && imports(path))
+            && self.dialect.has_module(module)
+        {
+            self.judge.hidden_import(module, span);
+        }
+    }
+
     pub(super) fn call(&mut self, call: &Call, span: Span) -> Value {
+        if self.dialect == Dialect::Shell {
+            return self.command(call, span);
+        }
         let callee = self.expr(&call.callee);
         let mut args = Args::default();
         let mut functions = Vec::new();
@@ -51,7 +75,6 @@ impl Eval<'_, '_> {
         }
         self.judge.constructs = call.constructs;
         let result = self.invoke(&callee, &args, span, &functions);
-        let result = self.asks(&call.callee, &args, result);
         self.keeps(&call.callee, &args);
         result
     }
@@ -80,27 +103,6 @@ impl Eval<'_, '_> {
             && self.name(name, base.span).as_api() == Some(name)
     }
 
-    /// `require("child_" + "process")`: a module's name, in pieces for no reason but one.
-    fn pieced_import(&mut self, path: &str, call: &Call, args: &Args, span: Span) {
-        let imports = |path| {
-            self.dialect
-                .entry(path)
-                .is_some_and(|entry| entry.action == "import")
-        };
-        let Some(ExprKind::Sum(parts)) = call.args.first().map(|arg| &arg.value.kind) else {
-            return;
-        };
-        let constant = parts
-            .iter()
-            .all(|part| matches!(part.kind, ExprKind::Text(_)));
-        let module = args.positional.first().and_then(Value::exact);
-        if let Some(module) = module.filter(|_| constant && imports(path))
-            && self.dialect.has_module(module)
-        {
-            self.judge.hidden_import(module, span);
-        }
-    }
-
     /// Calls a value. Functions among the arguments are entered with what the call would give them.
     pub(crate) fn invoke(
         &mut self,
@@ -125,7 +127,8 @@ impl Eval<'_, '_> {
             }
             Kind::Api(path) => {
                 if self.multiplies(path, functions) {
-                    self.judge.exceeds(Excess::Multiplies, span);
+                    let reason = "starts one after the other without end";
+                    self.judge.findings.add(Rule::ForkBomb, span, reason);
                 }
                 if let Some(value) = super::fold::applied(self, callee, path, args, span) {
                     return value;
@@ -150,7 +153,7 @@ impl Eval<'_, '_> {
                 Value::of(Kind::Handle(path))
             }
             _ => {
-                self.judge.unknown_call(callee, args, span);
+                self.judge.unknown_call(callee, span);
                 Value::unknown(callee.taint | args.taint().without(Taint::UNBOUND))
             }
         };
@@ -158,11 +161,8 @@ impl Eval<'_, '_> {
         if functions.is_empty() {
             return result;
         }
-        let again = self.comes_back(callee, args, functions);
-        let outer = self.hurries(again);
-        let typed = self.heard(callee, args);
         for function in functions {
-            let given = result.taint | callee.deep_taint() | typed;
+            let given = result.taint | callee.deep_taint();
             let count = function.params.len();
             let from_list = args
                 .all()
@@ -183,7 +183,6 @@ impl Eval<'_, '_> {
                 result.taint |= made.taint.without(Taint::UNBOUND | Taint::PARAM);
             }
         }
-        self.calms(again, outer);
         result
     }
 
@@ -255,13 +254,7 @@ impl Eval<'_, '_> {
     /// Looks at a function's body with parameters nobody has given.
     pub(super) fn enter_alone(&mut self, function: &Rc<Function>) {
         let mut scope = Map::default();
-        let routed = function.decorators.iter().any(classes::is_route);
         for param in &function.params {
-            if routed && &*param.name != "request" {
-                let visitor = Value::unknown(Taint::INPUT | Taint::REQUEST);
-                scope.insert(param.name.clone(), visitor);
-                continue;
-            }
             let default = param.default.as_ref().map(|default| self.expr(default));
             let known = default.filter(|value| value.as_api().is_some());
             let value = known

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::api::Dialect;
 use super::eval::Eval;
-use super::ir::{Class, Expr, ExprKind, Function, Stmt, Text};
+use super::ir::{Class, ExprKind, Function, Stmt, Text};
 use super::value::{Args, Kind, Taint, Value};
 use crate::result::Span;
 
@@ -72,7 +72,7 @@ impl Eval<'_, '_> {
                 matches!(&*first.name, "self" | "cls").then(|| (first.name.clone(), object))
             }
             Dialect::JavaScript => Some(("this".into(), object)),
-            Dialect::Go => None,
+            Dialect::Go | Dialect::Shell => None,
         }
     }
 
@@ -127,39 +127,4 @@ pub(super) fn takes_nothing(function: &Function) -> bool {
         [only] => matches!(&*only.name, "self" | "cls"),
         _ => false,
     }
-}
-
-/// `@app.route("/users/<name>")`, `@bot.command()`: visitors and members of a chat call the
-/// function, and give it what they like.
-pub(super) fn is_route(decorator: &Expr) -> bool {
-    let named = |expr: &Expr| match &expr.kind {
-        ExprKind::Attr(base, name) => match &base.kind {
-            ExprKind::Name(base) => {
-                matches!(&**base, "bot" | "client" | "dp")
-                    && matches!(
-                        &**name,
-                        "command"
-                            | "event"
-                            | "message_handler"
-                            | "slash_command"
-                            | "on_message"
-                            | "message"
-                    )
-            }
-            _ => false,
-        },
-        _ => false,
-    };
-    let ExprKind::Call(call) = &decorator.kind else {
-        return named(decorator);
-    };
-    if named(&call.callee) {
-        return true;
-    }
-    let verb = matches!(&call.callee.kind, ExprKind::Attr(_, name)
-        if matches!(&**name, "route" | "get" | "post" | "put" | "delete" | "patch" | "websocket"));
-    let path = call.args.first().is_some_and(
-        |arg| matches!(&arg.value.kind, ExprKind::Text(text) if text.starts_with('/')),
-    );
-    verb && path
 }

@@ -45,7 +45,7 @@ impl Judge<'_> {
         };
         if service.holds.is_empty() || leaves(args).iter().any(|(_, value)| mentions(value)) {
             let reason = format!("`{name}` {}", service.says());
-            self.findings.weigh(self.brief, service.rule, span, reason);
+            self.findings.excerpt(service.rule, span, reason);
         }
     }
 
@@ -53,7 +53,7 @@ impl Judge<'_> {
     pub(super) fn empties_service(&mut self, library: &str, name: &str, span: Span) {
         if is_cloud(library) && destroys(name) {
             let reason = format!("`{name}` deletes what a service holds");
-            let certain = self.brief || self.function_depth == 0;
+            let certain = self.context.excerpt || self.function_depth == 0;
             self.findings
                 .weigh(certain, Rule::DestroyData, span, reason);
         }

@@ -19,8 +19,7 @@ impl Judge<'_> {
             .any(|runtime| address.ends_with(runtime) || address.contains(&format!("{runtime}/")))
         {
             let reason = "talks to what runs the machine's containers";
-            self.findings
-                .weigh(self.brief, Rule::ContainerEscape, span, reason);
+            self.findings.excerpt(Rule::ContainerEscape, span, reason);
         }
     }
 
@@ -60,8 +59,7 @@ impl Judge<'_> {
         *here += 1;
         if *here == CROWD {
             let reason = "opens a hundred connections and more from one place";
-            self.findings
-                .weigh(self.brief, Rule::NetworkFlood, span, reason);
+            self.findings.excerpt(Rule::NetworkFlood, span, reason);
         }
         let dialled = address.filter(|value| value.as_text().is_some());
         if let Some(value) = dialled {

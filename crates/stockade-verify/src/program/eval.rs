@@ -24,6 +24,7 @@ use super::spelled;
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
+use crate::rule::Rule;
 
 /// Steps for one text.
 const STEPS: usize = 3_000_000;
@@ -56,8 +57,6 @@ pub(crate) struct Eval<'j, 'a> {
     /// How often each function was entered with arguments.
     pub(super) entered: Map<*const Function, usize>,
     pub(super) inlined: usize,
-    /// Functions of libraries that were replaced.
-    pub(super) wraps: usize,
     /// Functions that are being looked at with arguments, the innermost last.
     pub(super) active: Vec<*const Function>,
     /// Functions without a name of their own that were met and not entered yet.
@@ -90,7 +89,6 @@ impl<'j, 'a> Eval<'j, 'a> {
             returned: Vec::new(),
             entered: Map::default(),
             inlined: 0,
-            wraps: 0,
             active: Vec::new(),
             anonymous: Vec::new(),
             open_ended: false,
@@ -108,6 +106,12 @@ impl<'j, 'a> Eval<'j, 'a> {
         self.open_ended = !program.fragment && self.dialect == Dialect::Go;
         self.body(&program.body);
         self.steps < STEPS
+    }
+
+    /// Looks at one statement of a program that is lowered as it goes; whether to go on.
+    pub(super) fn run_statement(&mut self, statement: &Stmt) -> bool {
+        self.statement(statement, &mut Vec::new());
+        self.step()
     }
 
     pub(super) fn step(&mut self) -> bool {
@@ -232,8 +236,10 @@ impl<'j, 'a> Eval<'j, 'a> {
             Stmt::Block(body) => self.statements(body, functions),
             Stmt::Break => {}
             Stmt::Forever(body) => {
-                if let Some(excess) = loops::excess(body) {
-                    self.judge.exceeds(excess, statement_span(body));
+                if loops::only_grows(body) {
+                    let reason = "fills the memory without end";
+                    let span = statement_span(body);
+                    self.judge.findings.add(Rule::ForkBomb, span, reason);
                 }
                 // Of loops inside one another the outermost is looked at, and each text once.
                 let pace = match self.endless {
@@ -247,24 +253,6 @@ impl<'j, 'a> Eval<'j, 'a> {
                 self.endless -= 1;
                 self.pace = outer;
             }
-        }
-    }
-
-    /// From here on everything is done again and again, if `again`; how it was before.
-    pub(super) fn hurries(&mut self, again: bool) -> Pace {
-        let outer = self.pace;
-        if again {
-            self.endless += 1;
-            self.pace = Pace::Hurried;
-        }
-        outer
-    }
-
-    /// The end of that.
-    pub(super) fn calms(&mut self, again: bool, outer: Pace) {
-        if again {
-            self.endless -= 1;
-            self.pace = outer;
         }
     }
 

@@ -14,6 +14,7 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
         Dialect::Python => fold_python::call(eval, path, args, span),
         Dialect::JavaScript => fold_javascript::call(eval, path, args, span),
         Dialect::Go => fold_go::call(path, args),
+        Dialect::Shell => None,
     }
 }
 
@@ -46,7 +47,7 @@ pub(crate) fn method(
     let folded = match eval.dialect {
         Dialect::Python => fold_python::method(eval, base, name, args, span),
         Dialect::JavaScript => fold_javascript::method(eval, base, name, args, span),
-        Dialect::Go => None,
+        Dialect::Go | Dialect::Shell => None,
     };
     folded.map(|value| value.with(base.taint))
 }

@@ -146,7 +146,6 @@ pub(crate) fn call(eval: &mut Eval<'_, '_>, path: &str, args: &Args, span: Span)
             value.taint |= first?.taint;
             value
         }
-        _ if path.starts_with("operator.") => namespaces::operated(eval, path, args, span)?,
         "staticmethod" | "classmethod" => first?.clone(),
         "functools.reduce" | "reduce" => {
             let function = first?.clone();

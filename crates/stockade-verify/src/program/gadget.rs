@@ -1,51 +1,12 @@
 //! Python objects' internals as a ladder: `().__class__.__base__.__subclasses__()`.
 
 use super::ir::{Call, Expr, ExprKind};
+use crate::words::Words;
 
 /// Rungs that ordinary code climbs one of, now and then.
-const RUNGS: &[&str] = &[
-    "__class__",
-    "__base__",
-    "__bases__",
-    "__mro__",
-    "mro",
-    "__subclasses__",
-    "__globals__",
-    "__builtins__",
-    "__init__",
-    "__getitem__",
-    "f_globals",
-    "f_builtins",
-    "f_back",
-    "gi_frame",
-    "cr_frame",
-    "tb_frame",
-    "ag_frame",
-    "gi_code",
-    "__code__",
-    "co_code",
-    "__closure__",
-    "__reduce__",
-    "__reduce_ex__",
-    "__loader__",
-    "__spec__",
-    "__traceback__",
-];
+static RUNGS: Words = Words::new("program/gadget rungs");
 /// Rungs that lead out.
-const TOPS: &[&str] = &[
-    "__subclasses__",
-    "__globals__",
-    "__builtins__",
-    "f_globals",
-    "f_builtins",
-    "gi_frame",
-    "co_code",
-    "__bases__",
-    "__base__",
-    "__mro__",
-    "__class__",
-    "__str__",
-];
+static TOPS: Words = Words::new("program/gadget tops");
 
 /// `x.__globals__`, `frame.f_globals`: the globals of a function or a frame.
 pub(crate) fn is_globals(expr: &Expr) -> bool {
@@ -148,15 +109,7 @@ pub(crate) fn fetched(call: &Call) -> Option<(&Expr, &str)> {
 }
 
 /// Members that lead from any object to the interpreter's internals.
-pub(super) const WAYS_OUT: &[&str] = &[
-    "__class__",
-    "__base__",
-    "__bases__",
-    "__mro__",
-    "__subclasses__",
-    "__globals__",
-    "__builtins__",
-];
+pub(super) static WAYS_OUT: Words = Words::new("program/gadget ways-out");
 
 /// Whether what is fetched by name is a rung, where ordinary code would write the rung itself.
 pub(crate) fn fetches_rung(call: &Call) -> bool {

@@ -6,19 +6,19 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use super::api::{Dialect, Entry};
 use super::gadget;
 use super::ir::{Call, Expr, Text};
-use super::loops::Excess;
-use super::payload;
 use super::places::is_foreign;
 use super::seen::Seen;
 use super::send::is_sending;
-use super::told::asks_cookies;
+use super::shell::Contents;
 use super::value::{Args, Taint, Value};
 use crate::analysis::{Analysis, Nested};
+use crate::context::Context;
 use crate::files::{Files, Speaker};
 use crate::findings::Findings;
 use crate::hosts;
 use crate::language::Language;
 use crate::paths::{Place, UNKNOWN};
+use crate::payload;
 use crate::result::Span;
 use crate::rule::Rule;
 
@@ -37,9 +37,7 @@ pub(crate) struct Judge<'a> {
     pub(crate) findings: &'a mut Findings,
     /// Within how many functions nobody called the evaluator is.
     pub(crate) function_depth: usize,
-    /// The text is a few lines, and this is what it is for: no library, no large program.
-    pub(super) brief: bool,
-    pub(super) library: bool,
+    pub(super) context: Context,
     pub(crate) pace: Pace,
     /// The call is `new X(…)`.
     pub(crate) constructs: bool,
@@ -53,6 +51,8 @@ pub(crate) struct Judge<'a> {
     pub(super) links: HashMap<Text, Text>,
     /// Files that were made executable.
     pub(super) executable: HashSet<Text>,
+    /// What the files hold that a shell script writes.
+    pub(super) contents: Contents,
     /// Texts inside the program that were judged, and whether they have errors.
     judged: HashMap<u64, bool>,
     /// How much of such text may still be judged.
@@ -75,8 +75,11 @@ impl<'a> Judge<'a> {
         text: &str,
     ) -> Self {
         Self {
-            brief: text.len() < BRIEF && analysis.depth == 0,
-            library: dialect == Dialect::Go && is_library(text),
+            context: Context {
+                excerpt: text.len() < BRIEF && analysis.depth == 0,
+                library: dialect == Dialect::Go && is_library(text),
+                ..Context::default()
+            },
             dialect,
             analysis,
             findings,
@@ -89,6 +92,7 @@ impl<'a> Judge<'a> {
             links: HashMap::new(),
             executable: HashSet::new(),
             archived: HashSet::new(),
+            contents: Contents::default(),
             judged: HashMap::new(),
             spare: match analysis.depth {
                 0 => NESTED + text.len().saturating_mul(4),
@@ -110,6 +114,7 @@ impl<'a> Judge<'a> {
             Dialect::Go => Language::Go,
             Dialect::JavaScript => Language::JavaScript,
             Dialect::Python => Language::Python,
+            Dialect::Shell => Language::Bash,
         }
     }
 
@@ -140,8 +145,7 @@ impl<'a> Judge<'a> {
             match known.map(|entry| (entry.action, entry.at)) {
                 Some(("secrets", _)) => {
                     let reason = format!("`{named}` reads every secret there is");
-                    self.findings
-                        .weigh(self.brief, Rule::CredentialRead, span, reason);
+                    self.findings.excerpt(Rule::CredentialRead, span, reason);
                 }
                 Some(("code", at)) => self.code(path, args.positional.get(at), span),
                 Some(("shell-remote", at)) if path.contains(").") => {
@@ -150,16 +154,10 @@ impl<'a> Judge<'a> {
                 Some(("shell", at)) if path.contains(").") => {
                     self.shell(path, args.positional.get(at), span);
                 }
-                Some(("markup", at)) => {
-                    if let Some(value) = args.positional.get(at) {
-                        self.shows_markup(value, span);
-                    }
-                }
                 _ => {}
             }
             return match known.map(|entry| entry.action) {
                 Some("secret" | "secrets") => result.with(Taint::SECRET),
-                _ if asks_cookies(args) => result.with(Taint::SECRET),
                 _ => result.with(wrapped_file(path, args)),
             };
         };
@@ -176,9 +174,6 @@ impl<'a> Judge<'a> {
     /// A member of a library that the tables don't list: judged by its last name.
     fn unlisted(&mut self, path: &str, callee: &Value, args: &Args, span: Span) {
         let Some((library, name)) = path.rsplit_once('.') else {
-            if self.constructs {
-                self.takes_file("open", args, span);
-            }
             return;
         };
         self.wrapped(library, name, args, span);
@@ -192,7 +187,7 @@ impl<'a> Judge<'a> {
     }
 
     /// A call of something that is not known at all.
-    pub(crate) fn unknown_call(&mut self, callee: &Value, args: &Args, span: Span) {
+    pub(crate) fn unknown_call(&mut self, callee: &Value, span: Span) {
         let computed = callee.indirect && callee.taint.has(Taint::DECODED);
         if computed {
             self.findings.add(
@@ -201,13 +196,13 @@ impl<'a> Judge<'a> {
                 "calls something by a decoded name",
             );
         }
-        let _ = args;
     }
 
     pub(crate) fn attribute(&mut self, base: &Expr, attr: &str, span: Span) {
-        if self.dialect == Dialect::Python && self.brief && attr == "f_builtins" {
+        if self.dialect == Dialect::Python && attr == "f_builtins" {
             let reason = "takes the built-in functions out of a frame";
-            self.findings.add(Rule::SandboxGadget, span, reason);
+            self.findings
+                .only_in_excerpt(Rule::SandboxGadget, span, reason);
         }
         let rung = attr.starts_with('_') || attr == "f_builtins";
         if self.dialect == Dialect::Python && rung && gadget::climbs(base, attr) {
@@ -221,9 +216,10 @@ impl<'a> Judge<'a> {
 
     /// `x.__getattribute__("__class__")`, `frame.f_builtins`
     pub(crate) fn fetches(&mut self, call: &Call, span: Span) {
-        if self.dialect == Dialect::Python && self.brief && gadget::fetches_rung(call) {
+        if self.dialect == Dialect::Python && gadget::fetches_rung(call) {
             let reason = "climbs an object's internals by the names of its members";
-            self.findings.add(Rule::SandboxGadget, span, reason);
+            self.findings
+                .only_in_excerpt(Rule::SandboxGadget, span, reason);
         }
     }
 
@@ -234,8 +230,7 @@ impl<'a> Judge<'a> {
         );
         if reached && gadget::is_globals(base) {
             let reason = "takes functions and modules out of someone else's globals";
-            self.findings
-                .weigh(self.brief, Rule::SandboxGadget, span, reason);
+            self.findings.excerpt(Rule::SandboxGadget, span, reason);
         }
         if self.dialect == Dialect::Python && gadget::picks_class(base) {
             self.findings.add(
@@ -250,9 +245,10 @@ impl<'a> Judge<'a> {
     pub(crate) fn literal(&mut self, text: &str, span: Span) {
         self.note_words(text);
         self.note_rung(text, span);
-        if self.brief && text == "org.freedesktop.secrets" {
+        if text == "org.freedesktop.secrets" {
             let reason = "asks the desktop for the secrets that it keeps";
-            self.findings.add(Rule::CredentialRead, span, reason);
+            self.findings
+                .only_in_excerpt(Rule::CredentialRead, span, reason);
         }
         if text.len() < 8 || text.len() > 8192 {
             return;
@@ -264,9 +260,10 @@ impl<'a> Judge<'a> {
         if let Some((rule, what)) = payload::recognise(text) {
             self.findings.add(rule, span, format!("holds {what}"));
         }
-        if self.brief && payload::imports(text) {
+        if payload::imports(text) {
             let reason = "holds an expression that imports what runs commands";
-            self.findings.add(Rule::SandboxGadget, span, reason);
+            self.findings
+                .only_in_excerpt(Rule::SandboxGadget, span, reason);
         }
     }
 
@@ -328,7 +325,7 @@ impl<'a> Judge<'a> {
             "seedphrase",
             "walletseed",
         ];
-        if self.brief && keys.iter().any(|key| name.contains(key)) {
+        if self.context.excerpt && keys.iter().any(|key| name.contains(key)) {
             return Value::unknown(Taint::PARAM | Taint::SECRET);
         }
         Value::unknown(Taint::PARAM)
@@ -336,7 +333,7 @@ impl<'a> Judge<'a> {
 
     /// A script that a few lines put somewhere is what they are for.
     pub(super) fn writes_script(&mut self, path: &str, text: Option<&Value>, span: Span) {
-        let Some(text) = text.and_then(Value::exact).filter(|_| self.brief) else {
+        let Some(text) = text.and_then(Value::exact).filter(|_| self.context.excerpt) else {
             return;
         };
         let language = match path.rsplit_once('.').map(|(_, ending)| ending) {
@@ -346,25 +343,6 @@ impl<'a> Judge<'a> {
             _ => return,
         };
         self.nested_text(language, text, span);
-    }
-
-    /// A loop that takes more and more of the machine, without end.
-    pub(crate) fn exceeds(&mut self, excess: Excess, span: Span) {
-        match excess {
-            Excess::Grows => {
-                let reason = "fills the memory without end";
-                self.findings.add(Rule::ForkBomb, span, reason);
-            }
-            Excess::Multiplies => {
-                let reason = "starts one after the other without end";
-                self.findings.add(Rule::ForkBomb, span, reason);
-            }
-            Excess::Repeats => {
-                let reason = "writes the same without end or pause";
-                self.findings
-                    .weigh(self.brief, Rule::ForkBomb, span, reason);
-            }
-        }
     }
 }
 

@@ -5,10 +5,13 @@
 
 use super::eval::{Eval, dotted};
 use super::ir::{Expr, ExprKind, Text};
-use super::objects::is_query;
 use super::places::is_foreign;
 use super::value::{Args, Kind, Taint, Value};
 use crate::paths::Place;
+use crate::words::Words;
+
+/// Methods that add to their object, whatever it is.
+static ADDING_METHODS: Words = Words::new("program/keep adding-methods");
 
 /// Origins that stay with whoever holds a value.
 const STAYS: [Taint; 13] = [
@@ -29,31 +32,7 @@ const STAYS: [Taint; 13] = [
 
 /// Methods that add to their object, whatever it is.
 fn adds(name: &str) -> bool {
-    matches!(
-        name,
-        "append"
-            | "appendleft"
-            | "extend"
-            | "insert"
-            | "push"
-            | "unshift"
-            | "add"
-            | "Add"
-            | "set"
-            | "Set"
-            | "setdefault"
-            | "attach"
-            | "add_attachment"
-            | "set_payload"
-            | "set_content"
-            | "add_field"
-            | "add_file"
-            | "write"
-            | "writestr"
-            | "Write"
-            | "WriteString"
-            | "writelines"
-    )
+    ADDING_METHODS.contains(&name)
 }
 
 /// Methods that take files into an archive by their names.
@@ -105,19 +84,6 @@ impl Eval<'_, '_> {
             _ => {}
         }
         held.taint |= taint;
-    }
-
-    /// `cursor.execute("SELECT password …")`: what the object gives from now on are secrets.
-    pub(super) fn asks(&mut self, callee: &Expr, args: &Args, result: Value) -> Value {
-        let ExprKind::Attr(base, name) = &callee.kind else {
-            return result;
-        };
-        let asks = is_query(name) && args.positional.iter().take(2).any(asks_secrets);
-        if !asks {
-            return result;
-        }
-        self.holds(base, &Value::unknown(Taint::SECRET));
-        result.with(Taint::SECRET)
     }
 
     /// `object.field = x`, `object[key] = x`
@@ -172,38 +138,4 @@ impl Eval<'_, '_> {
         let mut scopes = self.scopes.iter_mut().rev();
         scopes.find_map(|scope| scope.get_mut(name))
     }
-}
-
-/// A query for columns that hold secrets.
-fn asks_secrets(query: &Value) -> bool {
-    let Some(text) = query.as_text().filter(|text| text.len() < 1024) else {
-        return false;
-    };
-    let text = text.trim_start();
-    let selects = text.get(..7);
-    if !selects.is_some_and(|verb| verb.eq_ignore_ascii_case("select ")) {
-        return false;
-    }
-    let lower = text.to_ascii_lowercase();
-    let Some((columns, _)) = lower
-        .strip_prefix("select ")
-        .and_then(|rest| rest.split_once(" from "))
-    else {
-        return false;
-    };
-    let words = [
-        "password",
-        "passwd",
-        "pwd_hash",
-        "card_num",
-        "cardnum",
-        "cvv",
-        "ssn",
-        "secret",
-        "api_key",
-        "private_key",
-        "access_token",
-        "credit_card",
-    ];
-    words.iter().any(|word| columns.contains(word))
 }

@@ -6,7 +6,7 @@ use crate::rule::Rule;
 
 /// Judges the look of a text.
 pub(crate) fn judge(text: &str, findings: &mut Findings) {
-    if let Some(span) = hexadecimal_names(text).or_else(|| confusable_names(text)) {
+    if let Some(span) = hexadecimal_names(text) {
         findings.add(
             Rule::ObfuscatedText,
             span,
@@ -53,57 +53,6 @@ fn hexadecimal_names(text: &str) -> Option<Span> {
     Some(Span::new(first, first + 3))
 }
 
-/// `IlIIlIlI`, `O0OO0O0O`: letters chosen to look alike.
-fn confusable_names(text: &str) -> Option<Span> {
-    const NAME: u8 = 1;
-    const LINES: u8 = 1 << 1;
-    const RINGS: u8 = 1 << 2;
-    const CLASSES: [u8; 256] = {
-        let mut classes = [0; 256];
-        let mut byte = 0u8;
-        while byte < 128 {
-            classes[byte as usize] = match byte {
-                b'I' | b'l' | b'1' => NAME | LINES,
-                b'O' | b'0' | b'o' => NAME | RINGS,
-                b'_' => NAME | LINES | RINGS,
-                _ if byte.is_ascii_alphanumeric() => NAME,
-                _ => 0,
-            };
-            byte += 1;
-        }
-        classes
-    };
-    let bytes = text.as_bytes();
-    let mut count = 0usize;
-    let mut first = None;
-    let mut start = 0;
-    // What all characters of the name so far have in common.
-    let mut common = u8::MAX;
-    for (at, byte) in bytes.iter().copied().chain([b' ']).enumerate() {
-        let class = CLASSES[usize::from(byte)];
-        if class != 0 {
-            common &= class;
-            continue;
-        }
-        let name = bytes.get(start..at).unwrap_or_default();
-        let has = |byte| name.contains(&byte);
-        let alike = name.len() >= 8
-            && common & (LINES | RINGS) != 0
-            && !name[0].is_ascii_digit()
-            && (has(b'I') && has(b'l') || has(b'O') && has(b'0'));
-        if alike {
-            count += 1;
-            let first = *first.get_or_insert(Span::new(start, at));
-            if count >= 4 {
-                return Some(first);
-            }
-        }
-        start = at + 1;
-        common = u8::MAX;
-    }
-    None
-}
-
 /// A long run of `[]()!+` and nothing else, all six of them.
 fn six_characters(text: &str) -> Option<Span> {
     const LONG: usize = 60;
@@ -146,10 +95,6 @@ mod tests {
     fn mangled_names_are_seen() {
         assert!(hexadecimal_names("var _0x12ab=1,_0x34cd=_0x12ab;_0x34cd()").is_some());
         assert!(hexadecimal_names("const _0xff = 1; let mask_0x12ab = 2;").is_none());
-        assert!(
-            confusable_names("IlIlIlIl = 1; IIllIIll = IlIlIlIl; lIlIlIlI(IIllIIll)").is_some()
-        );
-        assert!(confusable_names("OOOOOOOO IIIIIIII").is_none());
     }
 
     #[test]

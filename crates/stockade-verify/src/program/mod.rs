@@ -1,5 +1,5 @@
-//! Programs in Python, Go and JavaScript: lowered to one form, evaluated on what is known, judged by
-//! the library functions they reach.
+//! Programs in Python, Go and JavaScript, and the data flow of shell scripts: lowered to one form,
+//! evaluated on what is known, judged by the functions and commands they reach.
 
 mod act;
 mod api;
@@ -8,24 +8,28 @@ mod callbacks;
 mod calls;
 mod classes;
 mod cloud;
+mod command_arguments;
 mod connect;
 mod escapes;
 mod eval;
-mod fed;
 mod fold;
 mod fold_go;
 mod fold_javascript;
 mod fold_python;
 mod gadget;
-mod given;
+#[cfg(feature = "grammars")]
 mod go;
 mod hash;
+mod interpreter_input;
 mod ir;
+#[cfg(feature = "grammars")]
 mod javascript;
 mod judge;
 mod keep;
 mod loops;
+#[cfg(feature = "grammars")]
 mod lowering;
+#[cfg(feature = "grammars")]
 mod mangled;
 mod modules;
 mod names;
@@ -33,44 +37,65 @@ mod namespaces;
 mod objects;
 mod opened;
 mod options;
-mod payload;
 mod places;
+#[cfg(feature = "grammars")]
 mod python;
 mod replaced;
 mod run;
 mod seen;
 mod send;
+mod shell;
 mod spelled;
 mod system;
-mod told;
 mod tools;
+#[cfg(feature = "grammars")]
 mod tree;
+#[cfg(feature = "grammars")]
 mod truncated;
 mod value;
 mod wrapped;
 
-use crate::analysis::{Analysis, Nested};
+use crate::analysis::Analysis;
+#[cfg(feature = "grammars")]
+use crate::context::Context;
 use crate::findings::Findings;
+#[cfg(feature = "grammars")]
 use crate::language::Language;
+#[cfg(feature = "grammars")]
 use crate::result::Span;
+#[cfg(feature = "grammars")]
 use crate::rule::Rule;
 
 use api::Dialect;
-pub(crate) use payload::recognise;
+pub(crate) use shell::runs_input;
 
-/// Judges a program; where its comments are.
+/// Judges the commands of a shell script by the data that reaches them.
+pub(crate) fn judge_script(
+    script: &stockade_shell::Script,
+    excerpt: bool,
+    analysis: &Analysis<'_>,
+    findings: &mut Findings,
+) {
+    let mut judge = judge::Judge::new(Dialect::Shell, analysis, findings, "");
+    judge.context.excerpt = excerpt;
+    let mut eval = eval::Eval::new(Dialect::Shell, &mut judge);
+    shell::lower(script, |statement| eval.run_statement(statement));
+}
+
+/// Judges a program; where its comments are, and what kind of program it is.
+#[cfg(feature = "grammars")]
 pub(crate) fn judge(
     language: Language,
     text: &str,
     analysis: &Analysis<'_>,
     findings: &mut Findings,
-) -> Vec<Span> {
+) -> (Vec<Span>, Context) {
     let (dialect, lower): (_, fn(&str) -> Option<ir::Program>) = match language {
         Language::Python => (Dialect::Python, python::lower),
         Language::Go => (Dialect::Go, go::lower),
         Language::JavaScript => (Dialect::JavaScript, javascript::lower),
         Language::TypeScript => (Dialect::JavaScript, javascript::lower_typescript),
-        Language::Bash => return Vec::new(),
+        Language::Bash => return (Vec::new(), Context::default()),
     };
     let Some(program) = lower(text) else {
         findings.add(
@@ -78,7 +103,7 @@ pub(crate) fn judge(
             Span::new(0, text.len().min(80)),
             "the source took too long to parse",
         );
-        return Vec::new();
+        return (Vec::new(), Context::default());
     };
     let broken = program.broken;
     let whole = broken.and_then(|_| truncated::completed(dialect, text));
@@ -87,10 +112,10 @@ pub(crate) fn judge(
         .filter(|whole| whole.broken.is_none())
         .unwrap_or(program);
     let mut judge = judge::Judge::new(dialect, analysis, findings, text);
+    let context = judge.context;
     let complete = eval::Eval::new(dialect, &mut judge).run(&program);
     judge.finish();
     if dialect == Dialect::Go {
-        embedded_c(text, &program.comments, analysis, judge.findings);
         generators(text, &program.comments, analysis, judge.findings);
     }
     mangled::judge(text, judge.findings);
@@ -108,44 +133,16 @@ pub(crate) fn judge(
         let reason = "not valid from here: analysed as far as it could be read";
         findings.add(Rule::Unreadable, span, reason);
     }
-    program.comments
+    (program.comments, context)
 }
 
 /// Commands that `go generate` runs.
+#[cfg(feature = "grammars")]
 fn generators(text: &str, comments: &[Span], analysis: &Analysis<'_>, findings: &mut Findings) {
     for comment in comments {
         let written = text.get(comment.start..comment.end).unwrap_or_default();
         if let Some(command) = written.strip_prefix("//go:generate ") {
             analysis.command_text(command, *comment, findings);
         }
-    }
-}
-
-/// The C code that stands in the comment before `import "C"`.
-fn embedded_c(text: &str, comments: &[Span], analysis: &Analysis<'_>, findings: &mut Findings) {
-    let Some(import) = text.find("import \"C\"") else {
-        return;
-    };
-    let before = |comment: &&Span| {
-        let between = text.get(comment.end..import);
-        between.is_some_and(|between| between.trim().is_empty())
-    };
-    if let Some(comment) = comments.iter().find(before) {
-        let code = text.get(comment.start..comment.end).unwrap_or_default();
-        // Declarations alone call nothing.
-        if !["system(\"", "popen(\"", "exec"]
-            .iter()
-            .any(|call| code.contains(call))
-            || !code.contains('"')
-        {
-            return;
-        }
-        analysis.nested(
-            Nested::Foreign(None),
-            code,
-            *comment,
-            Some(comment.start),
-            findings,
-        );
     }
 }

@@ -32,9 +32,10 @@ impl Judge<'_> {
         }
         let root = path.split(['.', '/']).next().unwrap_or(path);
         let tools = ["impacket", "pypykatz", "lsassy", "pymetasploit3", "pwn"];
-        if self.brief && self.dialect == Dialect::Python && tools.contains(&root) {
+        if self.dialect == Dialect::Python && tools.contains(&root) {
             let reason = format!("`{root}` is made for getting into other machines");
-            self.findings.add(Rule::SystemSurvey, span, reason);
+            self.findings
+                .only_in_excerpt(Rule::SystemSurvey, span, reason);
         }
         let packed = ["pyarmor_runtime", "pytransform", "pyarmor"];
         if packed.iter().any(|name| root.starts_with(name)) && self.dialect == Dialect::Python {
@@ -54,7 +55,7 @@ impl Judge<'_> {
                 "cdn.jsdelivr.net",
             ];
             let known = hosts::host_of(path).is_some_and(|host| known.contains(&host));
-            let certain = !known && (self.brief || hosts::suspicion(path).is_some());
+            let certain = !known && (self.context.excerpt || hosts::suspicion(path).is_some());
             let reason = format!("imports code from {path}");
             self.findings
                 .weigh(certain, Rule::DownloadRun, span, reason);
@@ -76,11 +77,13 @@ impl Judge<'_> {
                 "ffi-napi" | "ffi" | "ref-napi" => Some("calls native code"),
                 _ => None,
             },
+            Dialect::Shell => None,
         };
         if let Some(low) = low
             && self.reported_modules.insert(path.into())
         {
-            let certain = self.brief && self.dialect == Dialect::Go && !self.library;
+            let certain =
+                self.context.excerpt && self.dialect == Dialect::Go && !self.context.library;
             self.findings
                 .weigh(certain, Rule::LowLevel, span, format!("`{path}` {low}"));
         }
@@ -164,8 +167,7 @@ impl Judge<'_> {
 
     pub(crate) fn hidden_global(&mut self, span: Span) {
         let reason = "calls a global function by a name that is made up as it runs";
-        self.findings
-            .weigh(self.brief, Rule::ObfuscatedName, span, reason);
+        self.findings.excerpt(Rule::ObfuscatedName, span, reason);
     }
 
     /// A name written so that only the interpreter reads it as that.

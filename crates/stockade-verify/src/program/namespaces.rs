@@ -6,16 +6,10 @@ use super::fold::lookup;
 use super::judge::is_dangerous;
 use super::value::{Args, Kind, Value};
 use crate::result::Span;
+use crate::words::Words;
 
 /// Methods that look a name up in a mapping, or an attribute up in an object.
-const LOOKS_UP: &[&str] = &[
-    "get",
-    "pop",
-    "setdefault",
-    "__getitem__",
-    "__getattribute__",
-    "__getattr__",
-];
+static LOOKS_UP: Words = Words::new("program/namespaces looks-up");
 
 /// Whether a name is one of these methods.
 pub(super) fn looks_up(name: &str) -> bool {
@@ -77,53 +71,6 @@ fn unbound<'v>(owner: &str, given: &'v [Value]) -> (Value, &'v [Value]) {
     match given.split_first() {
         Some((base, rest)) if class => (base.clone(), rest),
         _ => (Value::api(owner), given),
-    }
-}
-
-/// What the functions of `operator` make, called with the object: `attrgetter("a.b")(x)`.
-pub(super) fn operated(
-    eval: &mut Eval<'_, '_>,
-    path: &str,
-    args: &Args,
-    span: Span,
-) -> Option<Value> {
-    let given = args.positional.as_slice();
-    match path {
-        "operator.attrgetter" | "operator.itemgetter" | "operator.methodcaller" => Some(
-            Value::partial(&Value::api(format!("{path}()")), given.to_vec()),
-        ),
-        "operator.getitem" => Some(eval.index(given.first()?, given.get(1)?, span)),
-        "operator.call" => {
-            let (callee, rest) = given.split_first()?;
-            Some(eval.invoke(callee, &Args::of(rest.to_vec()), span, &[]))
-        }
-        "operator.methodcaller()" => {
-            let (object, rest) = given.split_last()?;
-            let (name, rest) = rest.split_first()?;
-            let method = lookup(eval, object, name.exact()?, span);
-            Some(eval.invoke(&method, &Args::of(rest.to_vec()), span, &[]))
-        }
-        "operator.attrgetter()" | "operator.itemgetter()" => {
-            let (object, names) = given.split_last()?;
-            let mut picked = Vec::new();
-            for name in names.iter().take(16) {
-                picked.push(match (path, name.exact()) {
-                    ("operator.attrgetter()", Some(name)) => {
-                        let mut value = object.clone();
-                        for part in name.split('.').take(16) {
-                            value = lookup(eval, &value, part, span);
-                        }
-                        value
-                    }
-                    _ => eval.index(object, name, span),
-                });
-            }
-            match picked.as_slice() {
-                [one] => Some(one.clone()),
-                _ => Some(Value::list(picked)),
-            }
-        }
-        _ => None,
     }
 }
 

@@ -2,16 +2,19 @@
 
 use super::api::{Dialect, Entry};
 use super::attack::{guesses, is_login_method};
-use super::fed::is_input_value;
+use super::interpreter_input::is_input_value;
 use super::judge::Judge;
 use super::places::is_foreign;
 use super::send::is_sending;
-use super::told::asks_cookies;
 use super::value::{Args, Kind, Taint, Value};
 use crate::files::{Deletion, Writing};
 use crate::paths::{Place, UNKNOWN};
 use crate::result::Span;
 use crate::rule::Rule;
+use crate::words::Words;
+
+/// Methods that take a statement for a database.
+static QUERY_METHODS: Words = Words::new("program/objects query-methods");
 
 impl Judge<'_> {
     /// A method of an object whose class is not known.
@@ -54,11 +57,6 @@ impl Judge<'_> {
                 "shell-remote" => self.remote_shell(name, args.first(), span),
                 "shell" => self.shell(name, args.positional.get(entry.at), span),
                 "code" => self.code(name, args.positional.get(entry.at), span),
-                "markup" => {
-                    if let Some(value) = args.positional.get(entry.at) {
-                        self.shows_markup(value, span);
-                    }
-                }
                 "argv-rest" => {
                     let words = args.positional.get(entry.at..).unwrap_or_default();
                     self.argv(name, Some(&Value::list(words.to_vec())), args, span);
@@ -68,8 +66,7 @@ impl Judge<'_> {
                 }
                 "secrets" => {
                     let reason = format!("`{name}` reads every secret there is");
-                    self.findings
-                        .weigh(self.brief, Rule::CredentialRead, span, reason);
+                    self.findings.excerpt(Rule::CredentialRead, span, reason);
                     return Value::unknown(result.taint | Taint::SECRET);
                 }
                 "secret" => return Value::unknown(result.taint | Taint::SECRET),
@@ -92,9 +89,6 @@ impl Judge<'_> {
             self.path_method(path, base.taint, name, args, span);
         }
         self.unknown_method(base, name, args, span, indirect);
-        if asks_cookies(args) {
-            return Value::unknown(result.taint | Taint::SECRET);
-        }
         result
     }
 
@@ -151,6 +145,19 @@ impl Judge<'_> {
         }
     }
 
+    /// `response.pipe(file)`
+    pub(super) fn pipes(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
+        if name == "pipe" && args.first().is_some_and(is_input_value) {
+            self.feeds(base.deep_taint(), span);
+        }
+        if name == "pipe"
+            && base.deep_taint().has(Taint::DOWNLOADED | Taint::SOCKET)
+            && let Some(Kind::Handle(file)) = args.first().map(|value| &value.kind)
+        {
+            self.downloaded.insert(file.clone());
+        }
+    }
+
     /// A statement for a database.
     pub(super) fn sql(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
         let at = usize::from(name.ends_with("Context"));
@@ -183,72 +190,20 @@ impl Judge<'_> {
     /// A library that is handed a database may well do so; a program is for it.
     fn empties(&mut self, base: &Value, reason: &str, span: Span) {
         let handed = base.taint.has(Taint::PARAM);
-        let certain = self.brief || !handed && self.function_depth == 0;
+        let certain = self.context.excerpt || !handed && self.function_depth == 0;
         self.findings
             .weigh(certain, Rule::DestroyData, span, reason);
-    }
-
-    /// `containers.run(…, privileged=True)`, `createContainer({HostConfig: {Privileged: true}})`
-    pub(super) fn privileges(&mut self, args: &Args, span: Span) {
-        for (name, value) in &args.named {
-            self.privilege(name, value, span);
-            self.privileges_in(value, 2, span);
-        }
-        for value in &args.positional {
-            self.privileges_in(value, 2, span);
-        }
-    }
-
-    /// Options in an object, and in the one inside it.
-    fn privileges_in(&mut self, value: &Value, depth: usize, span: Span) {
-        let Kind::Dict(pairs) = &value.kind else {
-            return;
-        };
-        if depth == 0 || pairs.len() > 32 {
-            return;
-        }
-        for (key, value) in pairs.iter() {
-            self.privilege(key.exact().unwrap_or_default(), value, span);
-            self.privileges_in(value, depth - 1, span);
-        }
-    }
-
-    fn privilege(&mut self, name: &str, value: &Value, span: Span) {
-        let all = match name {
-            "privileged" | "Privileged" => matches!(value.kind, Kind::Bool(true)),
-            "pid_mode" | "PidMode" | "ipc_mode" => value.exact() == Some("host"),
-            "volumes" | "binds" | "Binds" => shares_host(value),
-            "cap_add" | "CapAdd" => value.as_list().is_some_and(|all| {
-                all.iter().any(|one| {
-                    matches!(
-                        one.exact(),
-                        Some("SYS_ADMIN" | "ALL" | "SYS_PTRACE" | "SYS_MODULE")
-                    )
-                })
-            }),
-            _ => false,
-        };
-        if all {
-            let reason = "gives a container the host or all rights";
-            let certain = self.brief || name == "volumes" || name == "Binds";
-            self.findings
-                .weigh(certain, Rule::ContainerEscape, span, reason);
-        }
     }
 
     /// What a method's name and its arguments tell, whatever it belongs to.
     pub(super) fn any_method(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
         self.sql(base, name, args, span);
         self.serves(name, args, span);
-        self.forces_push(name, args, span);
-        self.commands_in(args, span);
-        self.privileges(args, span);
         self.hands_file(name, args, span);
         self.system_function(name, span);
         self.looks_up(name, args, span);
         self.maps_code(name, args, span);
-        self.takes_file(name, args, span);
-        if args.all().any(guesses) || self.brief && is_login_method(name) {
+        if args.all().any(guesses) || self.context.excerpt && is_login_method(name) {
             self.tries(name, args, span);
         }
         let external = |value: &Value| {
@@ -263,49 +218,10 @@ impl Judge<'_> {
             let reason = "lets a document name files to be read into it";
             self.findings.add(Rule::CredentialRead, span, reason);
         }
-        self.told(name, args, span);
         let first = args.first().and_then(Value::exact);
         if name == "config_set" && matches!(first, Some("dir" | "dbfilename")) {
             let reason = "has a database write its file somewhere else";
             self.findings.add(Rule::FileWrite, span, reason);
-        }
-    }
-
-    /// A store of secrets given to whatever opens, reads or sends files.
-    pub(super) fn takes_file(&mut self, name: &str, args: &Args, span: Span) {
-        let verbs = [
-            "open", "read", "load", "parse", "connect", "database", "upload", "copy", "send", "put",
-        ];
-        let is = |verb: &&str| {
-            let head = name.get(..verb.len());
-            head.is_some_and(|head| head.eq_ignore_ascii_case(verb))
-        };
-        if !verbs.iter().any(is) {
-            return;
-        }
-        for value in &args.positional {
-            let path = value.as_text().unwrap_or_default();
-            if path.contains('/') && path.len() < 512 && !path.contains(' ')
-                || path.starts_with("~/")
-            {
-                let place = Place::new(path);
-                if place.is(crate::paths::Kind::Credential) {
-                    self.read(&place, span, Value::UNKNOWN);
-                }
-            }
-        }
-    }
-
-    /// `response.pipe(file)`
-    pub(super) fn pipes(&mut self, base: &Value, name: &str, args: &Args, span: Span) {
-        if name == "pipe" && args.first().is_some_and(is_input_value) {
-            self.feeds(base.deep_taint(), span);
-        }
-        if name == "pipe"
-            && base.deep_taint().has(Taint::DOWNLOADED | Taint::SOCKET)
-            && let Some(Kind::Handle(file)) = args.first().map(|value| &value.kind)
-        {
-            self.downloaded.insert(file.clone());
         }
     }
 
@@ -354,44 +270,5 @@ impl Judge<'_> {
 
 /// Methods that give a statement to a database.
 pub(super) fn is_query(name: &str) -> bool {
-    matches!(
-        name,
-        "execute"
-            | "executescript"
-            | "query"
-            | "raw"
-            | "executemany"
-            | "exec"
-            | "Exec"
-            | "Query"
-            | "QueryRow"
-            | "QueryContext"
-            | "QueryRowContext"
-            | "ExecContext"
-            | "Raw"
-            | "$executeRawUnsafe"
-            | "$queryRawUnsafe"
-            | "all"
-            | "get"
-            | "run"
-            | "each"
-            | "read_sql"
-            | "read_sql_query"
-    )
-}
-
-/// Whether what a container is given holds the host's root or the runtime's socket.
-fn shares_host(volumes: &Value) -> bool {
-    let host = |place: &str| {
-        let place = place.split(':').next().unwrap_or(place);
-        matches!(
-            place,
-            "/" | "/etc" | "/root" | "/proc" | "/var/run/docker.sock" | "/run/docker.sock"
-        )
-    };
-    match &volumes.kind {
-        Kind::Dict(pairs) => pairs.iter().any(|(key, _)| key.exact().is_some_and(host)),
-        Kind::List(items) => items.iter().any(|item| item.exact().is_some_and(host)),
-        _ => false,
-    }
+    QUERY_METHODS.contains(&name)
 }

@@ -2,7 +2,7 @@
 
 use super::ir::Text;
 use super::judge::Judge;
-use super::places::{is_foreign, is_loose, is_media};
+use super::places::{is_foreign, is_loose};
 use super::value::{Args, Kind, Taint, Value};
 use crate::files::Writing;
 use crate::paths::Place;
@@ -52,9 +52,6 @@ impl Judge<'_> {
                 if is_loose(path) {
                     own |= Taint::LOOSE;
                 }
-                if is_media(path) {
-                    own |= Taint::DECODED;
-                }
                 Value::unknown(Taint::FILE | own)
             }
             "extractall" => {
@@ -76,8 +73,7 @@ impl Judge<'_> {
         let checked = args.named("filter").is_some() || args.get(1, "members").is_some();
         if base.taint.has(outside) && !checked {
             let reason = "unpacks an archive from outside, wherever its names point";
-            self.findings
-                .weigh(self.brief, Rule::FileWrite, span, reason);
+            self.findings.excerpt(Rule::FileWrite, span, reason);
         }
         if let Some(target) = args.get(0, "path").and_then(Value::as_text) {
             self.unpacks(target, span);

@@ -32,13 +32,15 @@ impl Judge<'_> {
         if secret || place.is(crate::paths::Kind::Private) {
             result.taint |= Taint::SECRET;
         }
-        if self.brief && place.is(crate::paths::Kind::Disk) {
+        if place.is(crate::paths::Kind::Disk) {
             let reason = format!("reads the device {}", place.path);
-            self.findings.raise(Rule::CredentialRead, span, reason);
+            self.findings
+                .only_in_excerpt(Rule::CredentialRead, span, reason);
         }
-        if self.brief && place.is(crate::paths::Kind::Account) {
+        if place.is(crate::paths::Kind::Account) {
             let reason = format!("reads {}", place.path);
-            self.findings.raise(Rule::AccountRead, span, reason);
+            self.findings
+                .only_in_excerpt(Rule::AccountRead, span, reason);
         }
         result
     }
@@ -51,7 +53,10 @@ impl Judge<'_> {
         });
         let all = matches!(path.trim_end_matches('/'), "/etc" | "/boot" | "/var/log");
         let place = Place::new(path);
-        if self.brief && (home || all) && !place.within(&self.analysis.verifier.allowed_paths) {
+        if self.context.excerpt
+            && (home || all)
+            && !place.within(&self.analysis.verifier.allowed_paths)
+        {
             let reason = format!("looks into {path}").replace(UNKNOWN, "…");
             self.findings.add(Rule::SystemSurvey, span, reason);
         }
@@ -73,8 +78,7 @@ impl Judge<'_> {
         let fd = path.strip_prefix("/proc/self/fd/");
         if fd.is_some_and(|fd| fd.contains(UNKNOWN)) {
             let reason = "writes a file by a descriptor that was opened for something else";
-            self.findings
-                .weigh(self.brief, Rule::FileWrite, span, reason);
+            self.findings.excerpt(Rule::FileWrite, span, reason);
         }
         let hook = path.rsplit_once("/hooks/").map_or("", |(_, hook)| hook);
         let known = [
@@ -87,9 +91,8 @@ impl Judge<'_> {
         if known.contains(&hook) && !place.is(crate::paths::Kind::GitHook) {
             let reason = format!("writes {hook}: git's hooks or configuration");
             self.findings
-                .weigh(self.brief, Rule::PersistenceGitHook, span, reason);
+                .excerpt(Rule::PersistenceGitHook, span, reason);
         }
-        self.patches(&place.path, span);
         self.multiplies(taint, span);
         if path.to_ascii_lowercase().ends_with("autorun.inf") {
             let reason = "writes what starts when a drive is plugged in";
@@ -101,39 +104,12 @@ impl Judge<'_> {
         }
     }
 
-    /// A file of a package that is installed: whoever loads the package runs what is in it.
-    fn patches(&mut self, path: &str, span: Span) {
-        let homes = [
-            "node_modules/",
-            "site-packages/",
-            "dist-packages/",
-            "/pkg/mod/",
-        ];
-        let below = homes.iter().find_map(|home| {
-            let (before, below) = path.split_once(home)?;
-            (before.is_empty() || before.ends_with('/') || home.starts_with('/')).then_some(below)
-        });
-        // Tools keep what they made in hidden places there: `.cache`, `.bin`.
-        let installed = below.is_some_and(|below| {
-            below.contains('/') && !below.starts_with('.') && !below.starts_with(UNKNOWN)
-        });
-        if installed {
-            let reason = format!("changes {path}, part of an installed package");
-            self.findings.weigh(
-                self.brief,
-                Rule::FileWrite,
-                span,
-                reason.replace(UNKNOWN, "…"),
-            );
-        }
-    }
-
     /// The program's own source, written into other files.
     pub(super) fn multiplies(&mut self, taint: Taint, span: Span) {
         if taint.has(Taint::OWN) {
             let reason = "writes the program itself into another file";
             self.findings
-                .weigh(self.brief, Rule::PersistenceStartup, span, reason);
+                .excerpt(Rule::PersistenceStartup, span, reason);
         }
     }
 
@@ -222,44 +198,6 @@ pub(super) fn is_own(value: &Value) -> bool {
     }
 }
 
-/// `../../../etc/passwd`: wherever it begins, it ends there.
-fn climbed(place: &Place) -> Option<Place> {
-    let roots = ["/proc/self/root/", "/proc/1/root/"];
-    if let Some(below) = roots.iter().find_map(|root| place.path.strip_prefix(root)) {
-        return Some(Place::new(&format!("/{below}")));
-    }
-    let mut below = place.path.as_str();
-    let mut steps = 0;
-    while let Some(rest) = below.strip_prefix("../") {
-        below = rest;
-        steps += 1;
-    }
-    let up = Place::new(&format!("/{below}"));
-    let told = [crate::paths::Kind::Account, crate::paths::Kind::Credential];
-    (steps > 1 && told.into_iter().any(|kind| up.is(kind))).then_some(up)
-}
-
-/// A picture, a font, a sound: code in one was hidden there.
-pub(super) fn is_media(path: &str) -> bool {
-    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
-    matches!(
-        ending,
-        "png"
-            | "jpg"
-            | "jpeg"
-            | "gif"
-            | "bmp"
-            | "ico"
-            | "webp"
-            | "woff"
-            | "woff2"
-            | "ttf"
-            | "mp3"
-            | "wav"
-            | "mp4"
-    )
-}
-
 /// A place where anyone may put a file.
 pub(super) fn is_loose(path: &str) -> bool {
     ["/tmp/", "/var/tmp/", "/dev/shm/"]
@@ -275,4 +213,21 @@ pub(super) fn is_foreign(place: &Place) -> bool {
     });
     (system && !place.path.starts_with("/var/tmp/"))
         || place.root == Root::Home && !place.path.starts_with("~/.cache/")
+}
+
+/// `../../../etc/passwd`: wherever it begins, it ends there.
+fn climbed(place: &Place) -> Option<Place> {
+    let roots = ["/proc/self/root/", "/proc/1/root/"];
+    if let Some(below) = roots.iter().find_map(|root| place.path.strip_prefix(root)) {
+        return Some(Place::new(&format!("/{below}")));
+    }
+    let mut below = place.path.as_str();
+    let mut steps = 0;
+    while let Some(rest) = below.strip_prefix("../") {
+        below = rest;
+        steps += 1;
+    }
+    let up = Place::new(&format!("/{below}"));
+    let told = [crate::paths::Kind::Account, crate::paths::Kind::Credential];
+    (steps > 1 && told.into_iter().any(|kind| up.is(kind))).then_some(up)
 }

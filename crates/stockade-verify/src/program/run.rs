@@ -1,6 +1,6 @@
 //! Processes and code that a program starts.
 
-use super::act::told_by;
+use super::act::output_taint;
 use super::api::{Dialect, Entry};
 use super::judge::Judge;
 use super::tools::{RIGHTS, TOOLS, builds};
@@ -55,7 +55,7 @@ impl Judge<'_> {
                     self.built_command(path, taint, span);
                 } else {
                     let reason = format!("`{path}` runs a shell command");
-                    let certain = self.brief && !builds(text);
+                    let certain = self.context.excerpt && !builds(text);
                     self.findings
                         .weigh(certain, Rule::ExecProcess, span, reason);
                 }
@@ -98,8 +98,7 @@ impl Judge<'_> {
             );
         } else {
             let reason = format!("`{path}` runs a command put together at run time");
-            self.findings
-                .weigh(self.brief, Rule::ExecShell, span, reason);
+            self.findings.excerpt(Rule::ExecShell, span, reason);
         }
     }
 
@@ -108,7 +107,6 @@ impl Judge<'_> {
         let Some(value) = arg else {
             return;
         };
-        self.preloads(args, span);
         let shell = args
             .named("shell")
             .is_some_and(|flag| matches!(flag.kind, Kind::Bool(true) | Kind::Int(1)));
@@ -194,10 +192,10 @@ impl Judge<'_> {
             return self.built_command(path, taint, span);
         }
         let tool = interpreter.is_some_and(|name| TOOLS.contains(&name));
-        let named = self.dialect == Dialect::Go && !self.library && !tool;
-        let foreign = told_by(&line).has(Taint::FOREIGN);
+        let named = self.dialect == Dialect::Go && !self.context.library && !tool;
+        let foreign = output_taint(&line).has(Taint::FOREIGN);
         let rights = words.len() > 1 && interpreter.is_some_and(|name| RIGHTS.contains(&name));
-        let certain = self.brief && (shell || named || foreign || rights);
+        let certain = self.context.excerpt && (shell || named || foreign || rights);
         let reason = format!("`{path}` starts another program");
         self.findings
             .weigh(certain, Rule::ExecProcess, span, reason);
@@ -351,7 +349,8 @@ impl Judge<'_> {
             );
         } else {
             let reason = format!("`{path}` runs text as code");
-            let certain = self.brief && !taint.has(Taint::FILE) || taint.has(Taint::LOOSE);
+            let certain =
+                self.context.excerpt && !taint.has(Taint::FILE) || taint.has(Taint::LOOSE);
             self.findings
                 .weigh(certain, Rule::CodeDynamic, span, reason);
         }
@@ -402,8 +401,7 @@ impl Judge<'_> {
             );
         } else {
             let reason = format!("`{path}` can run code");
-            self.findings
-                .weigh(self.brief, Rule::Deserialize, span, reason);
+            self.findings.excerpt(Rule::Deserialize, span, reason);
         }
     }
 }

@@ -7,6 +7,7 @@ use super::gadget::WAYS_OUT;
 use super::judge::Judge;
 use crate::result::Span;
 use crate::rule::Rule;
+use crate::words::Words;
 
 /// What the program was seen to do, for judging the whole.
 #[derive(Debug, Default)]
@@ -23,8 +24,6 @@ pub(super) struct Seen {
     pub(super) forks: HashMap<usize, usize>,
     /// Connections that were opened, by where.
     pub(super) dials: HashMap<usize, usize>,
-    /// Threads and the like that were started.
-    pub(super) threads: usize,
     /// The environment was gone through, variable by variable.
     pub(super) environment: Option<Span>,
     /// Words of the source that names of secrets are made of.
@@ -43,35 +42,20 @@ pub(super) struct Seen {
     pub(super) watches: Option<Span>,
     /// An interpreter was started that reads what to run.
     pub(super) interpreter: Option<Span>,
-    /// Commands among options that were judged.
-    pub(super) options: usize,
     /// Where the request goes that was opened last.
     pub(super) opened: Option<String>,
-    /// A hundred threads or more.
-    pub(super) crowd: Option<Span>,
     /// The clipboard is read; it is written.
     pub(super) pastes: Option<Span>,
     pub(super) copies: bool,
 }
 
 /// What names of secrets are made of.
-const SECRETS: &[&str] = &[
-    "password",
-    "passwd",
-    "secret",
-    "token",
-    "api_key",
-    "apikey",
-    "credential",
-    "private",
-    "key",
-    "auth",
-];
+static SECRETS: Words = Words::new("program/seen secrets");
 
 impl Judge<'_> {
     /// A text that may be what the names of variables are searched for.
     pub(super) fn note_words(&mut self, text: &str) {
-        if !self.brief || text.len() < 3 || text.len() > 128 || text.contains(' ') {
+        if !self.context.excerpt || text.len() < 3 || text.len() > 128 || text.contains(' ') {
             return;
         }
         let lower = text.to_ascii_lowercase();
@@ -87,7 +71,7 @@ impl Judge<'_> {
 
     /// A text that may be the name of an object's internal member.
     pub(super) fn note_rung(&mut self, text: &str, span: Span) {
-        if !self.brief || self.dialect != Dialect::Python {
+        if !self.context.excerpt || self.dialect != Dialect::Python {
             return;
         }
         let found = WAYS_OUT.iter().find(|rung| **rung == text);
@@ -116,7 +100,7 @@ impl Judge<'_> {
 
     /// The environment is gone through, variable by variable.
     pub(crate) fn walks_environment(&mut self, span: Span) {
-        if self.brief {
+        if self.context.excerpt {
             self.seen.environment.get_or_insert(span);
         }
     }
@@ -129,8 +113,7 @@ impl Judge<'_> {
         }
         if let Some(span) = self.seen.owner_bit.and(self.seen.everywhere) {
             let reason = "looks for programs that run as their owner";
-            self.findings
-                .weigh(self.brief, Rule::SystemSurvey, span, reason);
+            self.findings.excerpt(Rule::SystemSurvey, span, reason);
         }
         let hunted = self.seen.secret_words.len() > 1;
         if let Some(span) = self.seen.environment.filter(|_| hunted) {
@@ -144,14 +127,10 @@ impl Judge<'_> {
         if let Some(span) = self
             .seen
             .watches
-            .filter(|_| self.seen.talks.is_some() && self.brief)
+            .filter(|_| self.seen.talks.is_some() && self.context.excerpt)
         {
             let reason = "records what the user does, and talks to others";
             self.findings.raise(Rule::Surveillance, span, reason);
-        }
-        if let Some(span) = self.seen.crowd.filter(|_| self.seen.talks.is_some()) {
-            let reason = "asks the same of others from a hundred threads at once";
-            self.findings.add(Rule::NetworkFlood, span, reason);
         }
         let seen = &self.seen;
         let reverse = match (seen.connects, seen.duplicates, seen.shell) {

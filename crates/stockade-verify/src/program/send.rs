@@ -124,8 +124,6 @@ impl Judge<'_> {
         if path == "XMLHttpRequest().send" && opened.is_some_and(|to| self.is_own_page(to)) {
             return;
         }
-        self.privileges(args, span);
-        self.attaches(path, args, span);
         let archive = |value: &Value| match &value.kind {
             Kind::Handle(file) => self.archived.contains(file),
             _ => false,
@@ -188,23 +186,6 @@ impl Judge<'_> {
         let shell = taint.has(Taint::OUTPUT) && taint.has(Taint::SOCKET);
         if taint.has(certain) || shell {
             self.sends(name, args, span);
-        } else {
-            self.attaches(name, args, span);
-        }
-    }
-
-    /// An address that the browser goes to.
-    pub(crate) fn navigates(&mut self, value: &Value, span: Span) {
-        let elsewhere = value.as_text().is_some_and(|text| {
-            text.starts_with("http://") || text.starts_with("https://") || text.starts_with("//")
-        });
-        if value.taint.has(Taint::DECODED) && value.exact().is_some() {
-            let reason = "goes to an address that was hidden";
-            self.findings.add(Rule::CodeHidden, span, reason);
-        }
-        if elsewhere && value.taint.has(Taint::SECRET) {
-            let reason = "sends credentials out in an address";
-            self.findings.add(Rule::Exfiltration, span, reason);
         }
     }
 

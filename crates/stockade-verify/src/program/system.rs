@@ -1,40 +1,19 @@
 //! Functions of the operating system, reached by whatever way: into other processes' memory, the
-//! keyboard, stored secrets; and memory taken without measure.
+//! keyboard, stored secrets.
 
 use super::judge::Judge;
 use super::value::{Args, Kind, Value};
 use crate::result::Span;
 use crate::rule::Rule;
+use crate::words::Words;
 
-/// Bytes that no text, list or buffer of an ordinary program has.
-const HUGE: i64 = 1 << 30;
+/// Functions that put code into memory or another process.
+static TAMPERING: Words = Words::new("program/system tampering");
 
 /// What a system's function is for, where that is one thing.
 fn purpose(name: &str) -> Option<(Rule, &'static str)> {
     let plain = name.trim_end_matches(['A', 'W']);
-    let tampers = matches!(
-        plain,
-        "CreateRemoteThread"
-            | "CreateRemoteThreadEx"
-            | "NtAllocateVirtualMemory"
-            | "NtCreateThreadEx"
-            | "NtMapViewOfSection"
-            | "NtQueueApcThread"
-            | "NtUnmapViewOfSection"
-            | "NtWriteVirtualMemory"
-            | "QueueUserAPC"
-            | "RtlCreateUserThread"
-            | "RtlMoveMemory"
-            | "SetThreadContext"
-            | "VirtualAlloc"
-            | "VirtualAllocEx"
-            | "VirtualProtect"
-            | "VirtualProtectEx"
-            | "WriteProcessMemory"
-            | "ZwUnmapViewOfSection"
-            | "process_vm_writev"
-            | "memfd_create"
-    );
+    let tampers = TAMPERING.contains(&plain);
     if tampers {
         return Some((
             Rule::ProcessTamper,
@@ -78,7 +57,7 @@ impl Judge<'_> {
             method,
             "NewProc" | "MustFindProc" | "FindProc" | "GetProcAddress" | "func" | "Library"
         );
-        if !asks || self.library {
+        if !asks || self.context.library {
             return;
         }
         for value in args.all() {
@@ -104,52 +83,6 @@ impl Judge<'_> {
         if bits & 0b110 == 0b110 {
             let reason = format!("`{name}` makes memory that can be run as code");
             self.findings.add(Rule::ProcessTamper, span, reason);
-        }
-    }
-
-    /// A number called as a function: `cast(address, CFUNCTYPE(…))`, `CFUNCTYPE(…)(address)`.
-    pub(super) fn calls_address(&mut self, path: &str, args: &Args, span: Span) {
-        let function = |value: &Value| {
-            matches!(
-                value.kind,
-                Kind::Function(_) | Kind::Method(_) | Kind::Partial(_)
-            )
-        };
-        let prototype =
-            |value: &Value| value.as_api().is_some_and(|path| path.contains("FUNCTYPE"));
-        let cast = path.ends_with("cast");
-        if args.first().is_some_and(function) || cast && !args.all().any(prototype) {
-            return;
-        }
-        let reason = format!("`{path}` makes a function of an address");
-        self.findings
-            .weigh(self.brief, Rule::ProcessTamper, span, reason);
-    }
-
-    /// `"x" * 10**10`
-    pub(crate) fn repeats(&mut self, left: &Value, right: &Value, all: Option<i64>, span: Span) {
-        if let Some(all) = all {
-            return self.takes(all, span);
-        }
-        let (one, times) = match (&left.kind, &right.kind) {
-            (Kind::Text(text), Kind::Int(times)) | (Kind::Int(times), Kind::Text(text)) => {
-                (text.len(), *times)
-            }
-            (Kind::List(items), Kind::Int(times)) | (Kind::Int(times), Kind::List(items)) => {
-                (items.len(), *times)
-            }
-            _ => return,
-        };
-        let whole = i64::try_from(one).unwrap_or(i64::MAX).saturating_mul(times);
-        self.takes(whole, span);
-    }
-
-    /// So much memory at once.
-    pub(super) fn takes(&mut self, bytes: i64, span: Span) {
-        if bytes >= HUGE {
-            let reason = "takes a gigabyte of memory or more at once";
-            self.findings
-                .weigh(self.brief, Rule::ForkBomb, span, reason);
         }
     }
 }

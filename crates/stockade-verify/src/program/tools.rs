@@ -1,63 +1,12 @@
 //! Programs that every project runs.
 
+use crate::words::Words;
+
 /// Programs that change what is mounted, who sees what, what a program may.
-pub(super) const RIGHTS: &[&str] = &[
-    "chroot",
-    "debugfs",
-    "losetup",
-    "mknod",
-    "mount",
-    "nsenter",
-    "pivot_root",
-    "setcap",
-    "swapoff",
-    "umount",
-    "unshare",
-];
+pub(super) static RIGHTS: Words = Words::new("program/tools rights");
 
 /// Tools that build, test or publish a project.
-pub(super) const TOOLS: &[&str] = &[
-    "black",
-    "bun",
-    "bundle",
-    "cargo",
-    "cd",
-    "cmake",
-    "composer",
-    "deno",
-    "dotnet",
-    "echo",
-    "eslint",
-    "flake8",
-    "git",
-    "go",
-    "gofmt",
-    "gradle",
-    "jest",
-    "make",
-    "mkdir",
-    "mkdocs",
-    "mvn",
-    "mypy",
-    "ninja",
-    "npm",
-    "npx",
-    "pnpm",
-    "poetry",
-    "prettier",
-    "protoc",
-    "pytest",
-    "ruff",
-    "rustc",
-    "sphinx-build",
-    "tox",
-    "tsc",
-    "twine",
-    "uv",
-    "vite",
-    "webpack",
-    "yarn",
-];
+pub(super) static TOOLS: Words = Words::new("program/tools tools");
 
 /// Whether a command is for tools alone that build, test or publish a project. What they are told
 /// to do was judged already.

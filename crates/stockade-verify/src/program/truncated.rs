@@ -15,7 +15,7 @@ pub(crate) fn completed(dialect: Dialect, text: &str) -> Option<String> {
         return None;
     }
     let comment = match dialect {
-        Dialect::Python => "#",
+        Dialect::Python | Dialect::Shell => "#",
         Dialect::Go | Dialect::JavaScript => "//",
     };
     let mut open = Vec::new();

@@ -57,6 +57,8 @@ impl Taint {
     pub(crate) const OWN: Self = Self(1 << 20);
     /// One of several, of which not all are known.
     pub(crate) const OPTION: Self = Self(1 << 21);
+    /// Downloaded without TLS, from a bare address or from a host with a bad name.
+    pub(crate) const EXPOSED: Self = Self(1 << 22);
     /// One of many that a loop goes through.
     pub(crate) const TRIED: Self = Self(1 << 17);
 

@@ -4,7 +4,6 @@ use super::api::Dialect;
 use super::judge::Judge;
 use super::value::{Args, Kind, Value};
 use crate::result::Span;
-use crate::rule::Rule;
 
 /// What the members of a library run, as the first words of a command.
 fn program(dialect: Dialect, library: &str) -> Option<Vec<&str>> {
@@ -18,7 +17,7 @@ fn program(dialect: Dialect, library: &str) -> Option<Vec<&str>> {
             .or_else(|| below("plumbum.local"))
             .or_else(|| below("plumbum.cmd")),
         Dialect::JavaScript => below("shelljs"),
-        Dialect::Go => None,
+        Dialect::Go | Dialect::Shell => None,
     };
     match rest {
         Some(rest) if !rest.contains('(') => {
@@ -43,28 +42,6 @@ impl Judge<'_> {
             && &*inner.1 == "git"
         {
             self.wrapped_command(&["git"], name, args, span);
-        }
-    }
-
-    /// `remote.push(force=True)`, `Push(&PushOptions{Force: true})`
-    pub(super) fn forces_push(&mut self, name: &str, args: &Args, span: Span) {
-        if !matches!(name, "push" | "Push" | "PushContext" | "PushOptions") {
-            return;
-        }
-        let force = |value: &Value| matches!(value.kind, Kind::Bool(true));
-        let forced = |key: &str, value: &Value| matches!(key, "force" | "Force") && force(value);
-        let named = args.named.iter().any(|(key, value)| forced(key, value));
-        let option = args.positional.iter().any(|value| match &value.kind {
-            Kind::Dict(pairs) => pairs
-                .iter()
-                .take(16)
-                .any(|(key, value)| forced(key.exact().unwrap_or_default(), value)),
-            _ => false,
-        });
-        if named || option {
-            let reason = "overwrites what was pushed";
-            self.findings
-                .weigh(self.brief, Rule::DestroyHistory, span, reason);
         }
     }
 

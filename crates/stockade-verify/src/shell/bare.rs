@@ -1,30 +1,50 @@
 //! Files sent to an address instead of a name, wherever that address is, and into places that a web
 //! server shows. People name the machines they know; notes on how to get data out use numbers.
 
-use stockade_shell::{Command, CommandId, Word};
-
 use super::programs::Group;
 use super::sent::Sent;
 use super::{Judge, operands};
 use crate::hosts;
 use crate::result::Span;
 use crate::rule::Rule;
+use stockade_shell::{Command, CommandId, Word};
 
 /// Bodies of requests that programs are asked with.
 const BODIES: &[&str] = &[
     "graphql", "json", "jsonl", "ndjson", "proto", "xml", "yaml", "yml",
 ];
 
-/// Where web servers show what they find.
-const SHOWN: &[&str] = &[
-    "/var/www/",
-    "/srv/http/",
-    "/srv/www/",
-    "/usr/share/nginx/html/",
-    "/usr/local/apache2/htdocs/",
-];
-
 impl Judge<'_> {
+    /// `env > >(nc host 99)`: a file that is a program which sends.
+    pub(super) fn writes_to_sender(&mut self, id: CommandId, target: &Word, span: Span) {
+        let mut inner = target.substitutions().flatten();
+        let sends = |name| Group::Streams.has(name) || Group::Fetchers.has(name);
+        let sender = inner.find_map(|other| {
+            let name = self.script.commands.get(other)?.name()?;
+            sends(name).then(|| name.to_owned())
+        });
+        let Some(sender) = sender else {
+            return;
+        };
+        let own = self.gathers(&self.script.commands[id]).is_some();
+        if own || self.data_on_input(id).is_some() {
+            let reason = format!("writes what it gathers to `{sender}`, which sends it");
+            self.add(Rule::Exfiltration, span, reason);
+        }
+    }
+
+    /// A file that a substitution among some words reads: `"$(base64 notes.txt)"`.
+    pub(super) fn reads_inside(&self, words: &[Word]) -> Option<String> {
+        let mut inner = words.iter().flat_map(Word::substitutions).flatten();
+        inner.find_map(|id| {
+            let other = self.script.commands.get(id)?;
+            let reads = |name| Group::PassesOn.has(name) || Group::Archivers.has(name);
+            let file = operands(other.args()).find(|word| word.text.contains('.'));
+            let file = file.filter(|_| other.name().is_some_and(reads));
+            file.map(|word| word.text.clone())
+        })
+    }
+
     /// Whether a brief command names another machine by its address. Printers are few, and known.
     pub(super) fn is_addressed(&self, command: &Command) -> bool {
         let args = command.args();
@@ -57,53 +77,9 @@ impl Judge<'_> {
         }
         what.is_some()
     }
-
-    /// A file that a substitution among some words reads: `"$(base64 notes.txt)"`.
-    pub(super) fn reads_inside(&self, words: &[Word]) -> Option<String> {
-        let mut inner = words.iter().flat_map(Word::substitutions).flatten();
-        inner.find_map(|id| {
-            let other = self.script.commands.get(id)?;
-            let reads = |name| Group::PassesOn.has(name) || Group::Archivers.has(name);
-            let file = operands(other.args()).find(|word| word.text.contains('.'));
-            let file = file.filter(|_| other.name().is_some_and(reads));
-            file.map(|word| word.text.clone())
-        })
-    }
-
-    /// `id > /var/www/html/x`: what tells of this machine, laid where a web server shows it.
-    pub(super) fn shows_to_all(&mut self, id: CommandId, target: &str, span: Span) {
-        let place = self.place(target);
-        let shown = SHOWN.iter().any(|start| place.path.starts_with(start));
-        if !shown || !self.is_brief() {
-            return;
-        }
-        let own = self.gathers(&self.script.commands[id]).is_some();
-        if own || self.fed(id).is_some() {
-            let reason = format!("puts what it gathers where everyone may fetch it, {target}");
-            self.add(Rule::Exfiltration, span, reason);
-        }
-    }
 }
 
-impl Judge<'_> {
-    /// `env > >(nc host 99)`: a file that is a program which sends.
-    pub(super) fn writes_to_sender(&mut self, id: CommandId, target: &Word, span: Span) {
-        let mut inner = target.substitutions().flatten();
-        let sends = |name| Group::Streams.has(name) || Group::Fetchers.has(name);
-        let sender = inner.find_map(|other| {
-            let name = self.script.commands.get(other)?.name()?;
-            sends(name).then(|| name.to_owned())
-        });
-        let Some(sender) = sender else {
-            return;
-        };
-        let own = self.gathers(&self.script.commands[id]).is_some();
-        if own || self.fed(id).is_some() {
-            let reason = format!("writes what it gathers to `{sender}`, which sends it");
-            self.add(Rule::Exfiltration, span, reason);
-        }
-    }
-}
+impl Judge<'_> {}
 
 /// An address of another machine within a word: `10.0.0.5:80`, `TCP:10.0.0.5:80`, `u@10.0.0.5`.
 fn has_address(word: &Word) -> bool {

@@ -7,6 +7,7 @@ use super::staging::is_temporary;
 use super::{Judge, has, value_of};
 use crate::result::Span;
 use crate::rule::Rule;
+use crate::words::Words;
 
 /// Commands before a wait that are looked at.
 const NEAR: usize = 4;
@@ -15,29 +16,7 @@ const NEAR: usize = 4;
 const FAR: usize = 64;
 
 /// Variables whose value is a command, or has some in it.
-const RUNS: &[&str] = &[
-    "EDITOR",
-    "GIT_ASKPASS",
-    "GIT_EDITOR",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_PAGER",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_SSH_COMMAND",
-    "LESSCLOSE",
-    "LESSOPEN",
-    "MANPAGER",
-    "PAGER",
-    "PROMPT_COMMAND",
-    "PS0",
-    "PS1",
-    "PS2",
-    "PS4",
-    "RSYNC_RSH",
-    "SUDO_ASKPASS",
-    "SUDO_EDITOR",
-    "SYSTEMD_PAGER",
-    "VISUAL",
-];
+static RUNS: Words = Words::new("shell/blind runs");
 
 impl Judge<'_> {
     /// `if [ "$(whoami | cut -c1)" = a ]; then sleep 5; fi`: whoever sees how long it takes learns

@@ -1,151 +1,21 @@
 //! Usual names of calls in languages without a grammar here, by what they do.
 
-pub(super) const SOCKETS: &[&str] = &[
-    "socket",
-    "tcpserver",
-    "unixserver",
-    "udpserver",
-    "fsockopen",
-    "/inet/",
-    "stream_socket_client",
-    "connect(",
-    "net.dial",
-    "java.net",
-    "/dev/tcp/",
-];
+use crate::words::Words;
 
-pub(super) const RUNS: &[&str] = &[
-    "exec",
-    "system",
-    "popen",
-    "spawn",
-    "passthru",
-    "proc_open",
-    "`",
-    "|&",
-    "processbuilder",
-    "runtime.getruntime",
-    "process.start",
-    "process.new",
-    "command::new",
-    "callcommand",
-    "shellexecute",
-    "os:cmd",
-    "\".!",
-    "run-program",
-    "do shell script",
-    "shell-command",
-    "run(`",
-    "launchedprocess",
-];
+pub(super) static SOCKETS: Words = Words::new("shell/calls sockets");
 
-pub(super) const SENDS: &[&str] = &[
-    ":send(",
-    ".send(",
-    "->send(",
-    ".write(",
-    "fwrite(",
-    ".puts",
-    ".print",
-    "sendfile",
-    "copy_stream",
-    "copy_to_stream",
-    "fcopy",
-    "print $",
-];
+pub(super) static RUNS: Words = Words::new("shell/calls runs");
 
-pub(super) const READS: &[&str] = &[
-    "io.open(",
-    "io.lines(",
-    "file.read(",
-    "file.open(",
-    "file.binread(",
-    "file_get_contents(",
-    "readfile(",
-    "slurp",
-    "copy_stream(\"/",
-    "fopen(",
-    "[open ",
-    "open f,",
-    "open(f,",
-    "open my $",
-    "open(my $",
-];
+pub(super) static SENDS: Words = Words::new("shell/calls sends");
+
+pub(super) static READS: Words = Words::new("shell/calls reads");
 
 pub(super) const EVALUATES: &[&str] = &["eval", "assert(", "create_function", "load("];
 
-pub(super) const DECODES: &[&str] = &[
-    "base64_decode",
-    "decode_base64",
-    "pack(\"h",
-    "pack('h",
-    "pack \"h",
-    "pack 'h",
-    "gzinflate",
-    "str_rot13",
-    "base64.decode",
-    "unpack1",
-    "map{chr",
-    "map {chr",
-    "map { chr",
-    "(&:chr)",
-    ".chr}",
-    ".chr)",
-    ".chr.",
-    ".chr;",
-    "chr(",
-    "string.char(",
-    "array_map('chr'",
-    "array_map(\"chr\"",
-    "pack(\"c",
-    "pack('c",
-    "pack \"c",
-    "pack 'c",
-    "unpack(\"u",
-    "unpack('u",
-    "unpack \"u",
-    "unpack 'u",
-];
+pub(super) static DECODES: Words = Words::new("shell/calls decodes");
 
-pub(super) const FETCHES: &[&str] = &[
-    "file_get_contents",
-    "open-uri",
-    "uri.open",
-    "lwp",
-    "get(",
-    "get ",
-    "net::http",
-    "curl_exec",
-    "curl",
-    "http.request",
-    "socket.http",
-    "urlopen",
-    "fetch",
-    "post(",
-    "useragent",
-];
+pub(super) static FETCHES: Words = Words::new("shell/calls fetches");
 
-pub(super) const WRITES: &[&str] = &[
-    "file_put_contents",
-    "fwrite",
-    "\"w",
-    "'w",
-    "write",
-    "print >",
-    "fputs",
-    ">",
-];
+pub(super) static WRITES: Words = Words::new("shell/calls writes");
 
-pub(super) const DELETES: &[&str] = &[
-    "unlink",
-    "rm_rf",
-    "rmtree",
-    "rm_r",
-    "remove_tree",
-    "remove_entry",
-    "fileutils.rm",
-    "os.remove",
-    "delete(",
-    "delete-directory",
-    "delete-file",
-];
+pub(super) static DELETES: Words = Words::new("shell/calls deletes");

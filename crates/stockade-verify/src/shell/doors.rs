@@ -9,34 +9,22 @@ use super::staging::{is_far_temporary, is_record, is_temporary};
 use super::{Judge, operands, value_of};
 use crate::hosts;
 use crate::rule::Rule;
+use crate::words::Words;
+
+/// Programs whose output people have mailed to themselves by scheduled jobs.
+static REPORTERS: Words = Words::new("shell/doors reporters");
+
+/// Programs that publish packages and images.
+static PUBLISHERS: Words = Words::new("shell/doors publishers");
+
+/// Verbs of clients of object stores that send a file there.
+static BUCKET_VERBS: Words = Words::new("shell/doors bucket-verbs");
 
 impl Judge<'_> {
     /// Copies to what a cloud keeps.
     pub(super) fn bucket(&mut self, id: CommandId, name: &str, command: &Command) {
         let args = command.args();
-        let verb = |word: &Word| {
-            matches!(
-                word.text.as_str(),
-                "cp" | "mv"
-                    | "sync"
-                    | "copy"
-                    | "copyto"
-                    | "move"
-                    | "put"
-                    | "put-object"
-                    | "upload"
-                    | "upload-batch"
-                    | "upload-file"
-                    | "upload_file"
-                    | "file-upload"
-                    | "update-function-code"
-                    | "scp"
-                    | "pipe"
-                    | "rcat"
-                    | "import"
-                    | "mirror"
-            )
-        };
+        let verb = |word: &Word| BUCKET_VERBS.contains(&word.text.as_str());
         if !args.iter().any(verb) {
             return;
         }
@@ -66,7 +54,10 @@ impl Judge<'_> {
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
         }
-        if let Some(found) = self.fed(id).filter(|found| found.matter > Matter::Work) {
+        if let Some(found) = self
+            .data_on_input(id)
+            .filter(|found| found.matter > Matter::Work)
+        {
             let reason = format!("`{name}` uploads what `{}` gathers", found.by);
             // Backups of databases go that way.
             let certain = found.matter > Matter::Dump;
@@ -145,11 +136,13 @@ impl Judge<'_> {
             return self.add(Rule::Exfiltration, command.span, reason);
         }
         for word in words {
-            let place = self.place(&word.text);
+            let place = self.place(word.text.trim_start_matches('@'));
             let others = !mails && is_others(&place) && word.text.starts_with(['/', '~', '$']);
             let held = self.flow.file(&self.key(word, &word.text)).cloned();
             let held = held.filter(|held| !mails || held.matter != Matter::Machine);
-            if is_telling(&place) || others || held.is_some() {
+            let file = word.text.contains(['.', '/']);
+            let named = !mails && file && is_named_secret(&word.text);
+            if is_telling(&place) || others || named || held.is_some() {
                 let reason = format!("`{name}` sends {}", word.text);
                 return self.add(Rule::Exfiltration, command.span, reason);
             }
@@ -157,7 +150,9 @@ impl Judge<'_> {
         // Jobs mail the log that they wrote; who was here is another matter.
         let own_log = |by: &str| by.starts_with("/var/log/") && !is_record(by);
         let report = |by: &str| is_report(by) || own_log(by);
-        let found = self.fed(id).filter(|what| !report(&what.by) || !mails);
+        let found = self
+            .data_on_input(id)
+            .filter(|what| !report(&what.by) || !mails);
         let inside = self.gathered_inside(&command.words);
         let reports = mails || name == "logger";
         if let Some(found) = found.or(inside.filter(|what| !is_report(&what.by) || !reports)) {
@@ -180,7 +175,7 @@ impl Judge<'_> {
             Matter::Theirs
         };
         let inside = self.gathered_inside(command.args());
-        let found = inside.or_else(|| self.fed(id));
+        let found = inside.or_else(|| self.data_on_input(id));
         if let Some(found) = found.filter(|found| found.matter >= least) {
             let reason = format!("`{name}` tells others what `{}` gathers", found.by);
             self.add(Rule::Exfiltration, command.span, reason);
@@ -199,7 +194,7 @@ impl Judge<'_> {
             return;
         }
         let inside = self.gathered_inside(command.args());
-        if let Some(found) = inside.or_else(|| self.fed(id)) {
+        if let Some(found) = inside.or_else(|| self.data_on_input(id)) {
             let reason = format!("`{name}` sends what `{}` gathers", found.by);
             self.leaks(&found, command, reason);
         }
@@ -207,24 +202,7 @@ impl Judge<'_> {
 
     /// `docker push host/image`, `npm publish --registry https://host`: to a host of the wrong kind.
     pub(super) fn publishes(&mut self, name: &str, command: &Command) {
-        let publisher = matches!(
-            name,
-            "cargo"
-                | "crane"
-                | "docker"
-                | "gem"
-                | "helm"
-                | "nerdctl"
-                | "npm"
-                | "oras"
-                | "pnpm"
-                | "podman"
-                | "poetry"
-                | "skopeo"
-                | "twine"
-                | "uv"
-                | "yarn"
-        );
+        let publisher = PUBLISHERS.contains(&name);
         let mut words = command.args().iter().map(|word| word.text.as_str());
         if !publisher || !words.any(|text| matches!(text, "push" | "publish" | "upload" | "copy")) {
             return;
@@ -271,7 +249,7 @@ impl Judge<'_> {
         }
         let found = self
             .gathered_inside(command.args())
-            .or_else(|| self.fed(id));
+            .or_else(|| self.data_on_input(id));
         if let Some(found) = found.filter(|found| found.matter > Matter::Dump) {
             let reason = format!(
                 "gives `{name}`, with an address, what `{}` gathers",
@@ -313,38 +291,5 @@ fn is_address(word: &Word) -> bool {
 
 /// What people have mailed to themselves by scheduled jobs.
 fn is_report(program: &str) -> bool {
-    matches!(
-        program,
-        "arp"
-            | "df"
-            | "dmesg"
-            | "free"
-            | "head"
-            | "hostname"
-            | "hostnamectl"
-            | "id"
-            | "ifconfig"
-            | "ip"
-            | "journalctl"
-            | "last"
-            | "lsblk"
-            | "lsof"
-            | "netstat"
-            | "ps"
-            | "route"
-            | "sort"
-            | "ss"
-            | "tail"
-            | "top"
-            | "uname"
-            | "uptime"
-            | "users"
-            | "vmstat"
-            | "w"
-            | "who"
-            | "whoami"
-            | "du"
-            | "find"
-            | "ls"
-    )
+    REPORTERS.contains(&program)
 }

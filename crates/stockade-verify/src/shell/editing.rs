@@ -52,12 +52,6 @@ impl Judge<'_> {
         self.write_at(path, how, command.span);
     }
 
-    fn remove_all(&mut self, command: &Command) {
-        for word in operands(command.args()).filter(|word| is_path(word)) {
-            self.delete_at(&word.text, Deletion::ForcedTree, command.span);
-        }
-    }
-
     /// A link to a secret, by which it is read under another name.
     pub(super) fn links_secret(&mut self, command: &Command, sources: &[&Word]) {
         for word in sources {
@@ -70,6 +64,12 @@ impl Judge<'_> {
                 let reason = format!("gives {} another name", word.text);
                 self.add(Rule::CredentialRead, command.span, reason);
             }
+        }
+    }
+
+    fn remove_all(&mut self, command: &Command) {
+        for word in operands(command.args()).filter(|word| is_path(word)) {
+            self.delete_at(&word.text, Deletion::ForcedTree, command.span);
         }
     }
 }

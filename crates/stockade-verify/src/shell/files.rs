@@ -7,7 +7,7 @@ use super::gather::is_named_secret;
 use super::staging::{is_record, is_temporary};
 use super::{Judge, has, operands, value_of};
 use crate::files::{Deletion, Files, Speaker, Writing};
-use crate::paths::{Kind, Place, Root};
+use crate::paths::{Kind, Place};
 use crate::result::Span;
 use crate::rule::Rule;
 
@@ -29,7 +29,6 @@ impl Judge<'_> {
         if place.all_inside {
             place = self.place(&path.replace('*', "x"));
         }
-        self.stands_in(&place, span);
         if is_account(&place) {
             let reason = format!("changes {}: who may do what", place.path);
             self.findings.firm(Rule::FileWrite, span, reason);
@@ -80,13 +79,8 @@ impl Judge<'_> {
             if redirect.op.writes() && prints {
                 self.starts_later(command, text);
             }
-            if redirect.op.writes() {
-                self.fills_disk(id, command, text, redirect.span);
-                self.empties(command, text, redirect.op == RedirectOp::Write);
-            }
             if redirect.op.writes() && redirect.fd.is_none_or(|fd| fd == 1) {
                 self.stages(command, text);
-                self.shows_to_all(id, text, redirect.span);
                 self.writes_to_sender(id, &redirect.target, redirect.span);
             }
             match redirect.op {
@@ -125,9 +119,10 @@ impl Judge<'_> {
             command.name(),
             Some("cat" | "gzip" | "base64" | "xxd" | "openssl")
         );
-        if whole && kept && self.is_brief() && command.args().iter().any(|word| listed(&word)) {
+        if whole && kept && command.args().iter().any(|word| listed(&word)) {
             let reason = format!("keeps a copy of the list of accounts in {target}");
-            self.findings.raise(Rule::AccountRead, command.span, reason);
+            self.findings
+                .only_in_excerpt(Rule::AccountRead, command.span, reason);
         }
     }
 
@@ -150,15 +145,11 @@ impl Judge<'_> {
                     .iter()
                     .any(|later| has(later.args(), "rR", &["recursive"]) && later.parent.is_some());
                 let all = operands(args).next().is_none() && pipeline.stages == 2;
-                if all && trees && self.is_brief() {
+                if all && trees {
                     let reason = "deletes everything in the working directory";
-                    self.add(Rule::DestroyFiles, span, reason);
+                    self.findings
+                        .only_in_excerpt(Rule::DestroyFiles, span, reason);
                 }
-            }
-            "grep" | "egrep" | "fgrep" | "rg" | "ag" => self.grep(command),
-            "gpg" | "gpg2" | "openssl" | "7z" | "7za" | "zip" | "ccrypt" | "age" => {
-                self.encrypts(name, command);
-                self.locks_away(name, command);
             }
             "mv" | "cp" | "install" | "ln" | "rsync" | "ditto" | "gcp" => self.copy(name, command),
             "tee" | "sponge" | "truncate" | "fallocate" => self.writes_named(name, command),
@@ -186,7 +177,6 @@ impl Judge<'_> {
                 {
                     self.write_at(archive, Writing::Replace, span);
                 }
-                self.unpack(id, command);
             }
             "sed" => self.sed(command),
             "sort" | "shuf" | "pandoc" | "gcc" | "cc" | "tsc" => {
@@ -203,15 +193,11 @@ impl Judge<'_> {
                 }
             }
             "chmod" => self.chmod(command),
-            "setfacl" => self.setfacl(command),
             "chown" | "chgrp" => self.chown(name, command),
             "mke2fs" | "mkswap" | "newfs" | "mkntfs" => self.format_disk(command),
             _ if name.starts_with("mkfs") => self.format_disk(command),
-            "fdisk" | "sfdisk" | "parted" | "sgdisk" | "gdisk" | "cfdisk" | "wipefs"
-            | "blkdiscard" | "hdparm" => self.partition(name, command),
             _ => {}
         }
-        self.reads_without_end(id, name, command);
         self.mentions(name, command);
     }
 
@@ -232,7 +218,6 @@ impl Judge<'_> {
             return;
         }
         for word in operands(args) {
-            self.empties_kept(&word.text, span);
             if word.text.starts_with('*') && !word.holes.is_empty() {
                 let reason = format!("empties all files {}", word.text);
                 self.add(Rule::DestroyFiles, span, reason);
@@ -272,10 +257,6 @@ impl Judge<'_> {
         if !remote {
             self.copy_target(target, &sources, span);
         }
-        if is_temporary(target) && self.is_brief() {
-            self.made_executable.insert(target.to_owned());
-        }
-        self.copies_to_share(command, target, &sources);
         self.copies_program(name, command, &sources);
         for word in &sources {
             let place = self.place(&word.text);
@@ -296,22 +277,25 @@ impl Judge<'_> {
                 let reason = "renames files as one does who holds them for ransom";
                 self.add(Rule::DestroyFiles, span, reason);
             }
-            if name == "mv" && place.is(Kind::Trace) && self.is_brief() {
+            if name == "mv" && place.is(Kind::Trace) {
                 let reason = format!("moves {} away to {target}", word.text);
-                self.add(Rule::TraceRemoval, span, reason);
+                self.findings
+                    .only_in_excerpt(Rule::TraceRemoval, span, reason);
             }
             if name == "mv" && (target == "/dev/null" || precious && outside) {
                 let reason = format!("moves {} away to {target}", word.text);
                 self.add(Rule::DestroyFiles, span, reason);
             }
             let kept = is_named_secret(&word.text) && outside && !is_temporary(&place.path);
-            if kept && is_temporary(target) && self.is_brief() {
+            if kept && is_temporary(target) {
                 let reason = format!("copies {} to where everyone may read it", word.text);
-                self.add(Rule::CredentialRead, span, reason);
+                self.findings
+                    .only_in_excerpt(Rule::CredentialRead, span, reason);
             }
-            if place.path == "/etc/passwd" && self.is_brief() {
+            if place.path == "/etc/passwd" {
                 let reason = format!("copies the list of accounts to {target}");
-                self.findings.raise(Rule::AccountRead, span, reason);
+                self.findings
+                    .only_in_excerpt(Rule::AccountRead, span, reason);
             }
             if self.read_at(&word.text, span) || place.is_home() && remote {
                 let reason = format!("copies {} to {target}", word.text);
@@ -337,32 +321,6 @@ impl Judge<'_> {
                 Writing::Append
             };
             self.write_at(target, how, span);
-        }
-    }
-
-    /// An archive from the network, unpacked over the system.
-    fn unpack(&mut self, id: CommandId, command: &Command) {
-        let target = match command.name() {
-            Some("unzip") => value_of(command.args(), 'd', &[]),
-            _ => value_of(command.args(), 'C', &["directory"]),
-        };
-        let Some(target) = target else {
-            return;
-        };
-        let place = self.place(target);
-        let inside = format!("{target}/x");
-        let runs = |kind: &Kind| kind.persists().is_some();
-        if self.place(&inside).kinds().iter().any(runs) {
-            return self.write_at(&inside, Writing::Append, command.span);
-        }
-        let over = matches!(
-            place.path.as_str(),
-            "" | "/" | "/etc" | "/root" | "/bin" | "/usr/bin"
-        );
-        let over = over && place.root == Root::Absolute || place.is_home();
-        if over && self.comes_from_network(id) {
-            let reason = format!("unpacks what it downloads over {target}");
-            self.add(Rule::FileWrite, command.span, reason);
         }
     }
 

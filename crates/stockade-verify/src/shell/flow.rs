@@ -96,7 +96,7 @@ impl Judge<'_> {
             Flow::keep(&mut self.flow.variables, set.name.clone(), held);
         }
         if matches!(command.name(), Some("read" | "mapfile" | "readarray")) {
-            let held = self.fed(id);
+            let held = self.data_on_input(id);
             for word in operands(command.args()) {
                 Flow::keep(&mut self.flow.variables, word.text.clone(), held.clone());
             }
@@ -145,7 +145,7 @@ impl Judge<'_> {
         };
         own.or_else(packed)
             .or_else(|| self.gathered_inside(&command.words))
-            .or_else(|| self.fed(id))
+            .or_else(|| self.data_on_input(id))
     }
 
     /// The files that a command writes, and whether they are replaced.

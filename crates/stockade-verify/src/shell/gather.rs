@@ -4,28 +4,13 @@ use stockade_shell::{Command, CommandId, RedirectOp, Stdin, Word};
 
 use super::Judge;
 use crate::paths::{Kind, Place, Root};
+use crate::words::Words;
 
 /// Parts of the names of variables that hold secrets.
 const SECRET_NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"];
 
 /// Directories outside of homes that hold what others keep there.
-const KEPT: &[&str] = &[
-    "/etc",
-    "/home",
-    "/var/lib",
-    "/var/log",
-    "/var/www",
-    "/var/mail",
-    "/var/spool",
-    "/var/backups",
-    "/srv",
-    "/opt",
-    "/mnt",
-    "/media",
-    "/proc",
-    "/sys/class/dmi",
-    "/run/secrets",
-];
+static KEPT: Words = Words::new("shell/gather kept");
 
 /// Endings of files that hold a database, a recording or someone's mail.
 const DUMPS: &[&str] = &[
@@ -74,7 +59,7 @@ impl Judge<'_> {
     }
 
     /// What reaches a command's standard input, whichever way.
-    pub(super) fn fed(&self, id: CommandId) -> Option<Gathered> {
+    pub(super) fn data_on_input(&self, id: CommandId) -> Option<Gathered> {
         let command = &self.script.commands[id];
         let own = std::iter::once(command).chain(self.script.ancestors(id).take(4));
         let around = match command.stdin {
@@ -215,22 +200,7 @@ pub(super) fn is_dump(file: &str) -> bool {
 
 /// A file whose name says that it holds secrets, or what was taken: `secrets.tar`, `loot.zip`.
 pub(super) fn is_named_secret(file: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "cred",
-        "credential",
-        "credentials",
-        "creds",
-        "exfil",
-        "keychain",
-        "loot",
-        "passwd",
-        "password",
-        "passwords",
-        "secret",
-        "secrets",
-        "shadow",
-        "stolen",
-    ];
+    static NAMES: Words = Words::new("shell/gather names");
     // Programs and pages are about these things and don't hold them.
     const SOURCES: &[&str] = &[
         "c", "cpp", "css", "go", "h", "html", "java", "js", "jsx", "md", "php", "py", "rb", "rs",

@@ -6,18 +6,10 @@ use super::gather::{Matter, is_telling};
 use super::{Judge, has, operands};
 use crate::hosts;
 use crate::rule::Rule;
+use crate::words::Words;
 
 /// Settings that make git run a command.
-const RUNS: &[&str] = &[
-    "core.sshcommand",
-    "core.fsmonitor",
-    "core.editor",
-    "core.pager",
-    "core.hookspath",
-    "credential.helper",
-    "diff.external",
-    "protocol.ext.allow",
-];
+static RUNS: Words = Words::new("shell/git runs");
 
 impl Judge<'_> {
     pub(super) fn git(&mut self, command: &Command) {
@@ -41,8 +33,16 @@ impl Judge<'_> {
                 self.leaks(&found, command, reason);
             }
             let odd = rest.iter().find_map(|word| {
-                let url = hosts::is_url(&word.text).then_some(&word.text)?;
-                hosts::suspicion(url).map(|why| (why, url))
+                // `user@host:path`, as git writes what ssh reaches.
+                let short = word
+                    .text
+                    .split_once('@')
+                    .and_then(|(_, at)| at.split_once(':'));
+                let url = match short {
+                    Some((host, _)) => host,
+                    None => hosts::is_url(&word.text).then_some(word.text.as_str())?,
+                };
+                hosts::suspicion(url).map(|why| (why, &word.text))
             });
             if let Some((why, url)) = odd {
                 let reason = format!("`git` talks to {why}: {url}");
@@ -211,19 +211,6 @@ fn verb(args: &[Word]) -> usize {
 
 /// Where people keep repositories, by address.
 fn is_forge(url: &str) -> bool {
-    const FORGES: &[&str] = &[
-        "github.",
-        "gitlab",
-        "bitbucket.",
-        "codeberg.",
-        "dev.azure.com",
-        "heroku",
-        "sr.ht",
-        "gitea.",
-        "gerrit",
-        "codecommit",
-        "$",
-        "localhost",
-    ];
+    static FORGES: Words = Words::new("shell/git forges");
     FORGES.iter().any(|forge| url.contains(forge))
 }

@@ -61,8 +61,8 @@ impl Judge<'_> {
                 Weight::Error if entry.rule == Rule::TraceRemoval => {
                     self.findings.firm(entry.rule, command.span, reason);
                 }
-                Weight::Brief if !self.is_brief() => self.warn(entry.rule, command.span, reason),
-                Weight::Error | Weight::Brief => {
+                Weight::Brief => self.findings.excerpt(entry.rule, command.span, reason),
+                Weight::Error => {
                     self.findings.raise(entry.rule, command.span, reason);
                 }
                 Weight::Warning => self.warn(entry.rule, command.span, reason),
@@ -79,67 +79,6 @@ impl Judge<'_> {
             redirect.op.writes() && plain && is_temporary(&redirect.target.text)
         });
         (each || aside) && self.is_brief()
-    }
-
-    /// `redis-cli --scan | xargs redis-cli del`: all that is there.
-    pub(super) fn deletes_listed(&mut self, id: CommandId, name: &str, command: &Command) {
-        let deletes = |word: &Word| {
-            let text = word.text.to_ascii_lowercase();
-            matches!(
-                text.as_str(),
-                "del"
-                    | "unlink"
-                    | "delete"
-                    | "delete-object"
-                    | "rm"
-                    | "uninstall"
-                    | "purge"
-                    | "rmi"
-                    | "-d"
-            )
-        };
-        let client = matches!(
-            name,
-            "redis-cli"
-                | "aws"
-                | "kubectl"
-                | "gcloud"
-                | "az"
-                | "mongosh"
-                | "pip"
-                | "pip3"
-                | "npm"
-                | "docker"
-                | "podman"
-                | "apt"
-                | "apt-get"
-                | "brew"
-                | "gem"
-                | "postsuper"
-                | "helm"
-                | "heroku"
-                | "doctl"
-                | "gsutil"
-        );
-        let mut around = self.script.ancestors(id);
-        let listed = around.any(|by| matches!(by.name(), Some("xargs" | "parallel")));
-        let stops =
-            |word: &Word| matches!(word.text.as_str(), "stop" | "disable" | "mask" | "kill");
-        if listed && matches!(name, "systemctl" | "service") && command.args().iter().any(stops) {
-            let reason = format!("`{name}` stops whatever is listed to it");
-            return self.add(Rule::SystemStop, command.span, reason);
-        }
-        // What nothing uses any more may go.
-        let unused = |word: &Word| {
-            let filters = ["dangling=true", "status=exited", "status=created"];
-            filters.iter().any(|filter| word.text.ends_with(filter))
-        };
-        let mut lists = self.script.upstream(id).into_iter();
-        let unused = lists.any(|by| self.script.commands[by].args().iter().any(unused));
-        if client && listed && !unused && command.args().iter().any(deletes) {
-            let reason = format!("`{name}` deletes whatever is listed to it");
-            self.add(Rule::DestroyData, command.span, reason);
-        }
     }
 }
 

@@ -77,7 +77,7 @@ impl Judge<'_> {
             let document = text.contains("\\verbatiminput{/") || text.contains("\\write18");
             let network = text.contains("/dev/tcp/") && !speaks;
             let payload = text.contains("<?") || document || network;
-            if payload && let Some((rule, what)) = crate::program::recognise(text) {
+            if payload && let Some((rule, what)) = crate::payload::recognise(text) {
                 return self.add(rule, command.span, format!("holds {what}"));
             }
             if written.contains(&Some(text)) || one_variable && text.ends_with("/environ") {

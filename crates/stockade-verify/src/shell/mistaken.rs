@@ -1,47 +1,38 @@
 //! Text that was called a shell script and is something else: a program in another language, or a
 //! transcript with prompts.
 
-use stockade_shell::{Command, Word};
-
-use super::programs::Group;
 use super::{Judge, judge_foreign};
 use crate::analysis::Nested;
 use crate::language::Language;
 use crate::result::Span;
-use crate::rule::Rule;
+use crate::words::Words;
+use stockade_shell::Command;
 
 /// Longest text that is looked at.
 const LONGEST: usize = 64 << 10;
 
 /// How programs in languages without a grammar here begin.
-const BEGINNINGS: &[&str] = &[
-    "#include",
-    "use std::",
-    "import java",
-    "import 'dart",
-    "import \"dart",
-    "import System",
-    "module Main",
-    "using System",
-    "public class",
-    "Runtime ",
-    "String ",
-    "Process ",
-    "Thread ",
-    "require \"",
-    "require '",
-    "<?php",
-    "<?=",
-    "<%",
-    "(#",
-    "%{",
-    "r = Runtime",
-    "defmodule ",
-    "program ",
-    "extern crate",
-];
+static BEGINNINGS: Words = Words::new("shell/mistaken beginnings");
 
 impl Judge<'_> {
+    /// `user@host$ command`, `$ command`: the prompt of whoever copied it.
+    pub(super) fn prompted(&mut self, command: &Command) {
+        let Some(first) = command.words.first() else {
+            return;
+        };
+        let prompt = match first.text.as_str() {
+            "$" | "#" | ">" | "PS>" => true,
+            text => text.contains('@') && text.ends_with(['$', '#', '%']) && text.len() < 64,
+        };
+        let Some(second) = command.words.get(1).filter(|_| prompt) else {
+            return;
+        };
+        if let Some(rest) = self.source.get(second.span.start..command.span.end) {
+            self.analysis
+                .command_text(rest, command.span, self.findings);
+        }
+    }
+
     pub(super) fn other_language(&mut self) {
         let source = self.source;
         if source.len() >= LONGEST {
@@ -71,7 +62,7 @@ impl Judge<'_> {
         if interpreter || runs || foreign {
             judge_foreign(None, source, self.analysis, self.findings);
         }
-        if foreign && let Some((rule, what)) = crate::program::recognise(source) {
+        if foreign && let Some((rule, what)) = crate::payload::recognise(source) {
             let whole = Span::new(0, source.len());
             self.add(rule, whole, format!("holds {what}"));
         }
@@ -80,55 +71,6 @@ impl Judge<'_> {
             let nested = Nested::Full(language);
             self.analysis
                 .nested(nested, source, whole, Some(0), self.findings);
-        }
-    }
-
-    /// `user@host$ command`, `$ command`: the prompt of whoever copied it.
-    pub(super) fn prompted(&mut self, command: &Command) {
-        let Some(first) = command.words.first() else {
-            return;
-        };
-        let prompt = match first.text.as_str() {
-            "$" | "#" | ">" | "PS>" => true,
-            text => text.contains('@') && text.ends_with(['$', '#', '%']) && text.len() < 64,
-        };
-        let Some(second) = command.words.get(1).filter(|_| prompt) else {
-            return;
-        };
-        if let Some(rest) = self.source.get(second.span.start..command.span.end) {
-            self.analysis
-                .command_text(rest, command.span, self.findings);
-        }
-    }
-
-    /// A program in a language of its own, written by the script and given to something that runs
-    /// it.
-    pub(super) fn runs_written(&mut self, name: &str, command: &Command) {
-        if self.script.files.is_empty() || !self.is_brief() {
-            return;
-        }
-        let shows = Group::Showers.has(name) || Group::NotReaders.has(name);
-        if shows && name != "node" {
-            return;
-        }
-        let given = |path: &str| {
-            let named = |word: &Word| word.text == path || word.text.ends_with(&format!("/{path}"));
-            command.args().iter().take(16).any(named)
-        };
-        let files = self.script.files.iter().take(64);
-        let known = |path: &str| Language::from_file_name(path).is_some();
-        let run: Vec<&str> = files
-            .filter(|file| !known(&file.path) && given(&file.path))
-            .map(|file| file.text.text.as_str())
-            .filter(|text| text.len() < LONGEST && text.contains('('))
-            .collect();
-        for text in run {
-            let mut inner = crate::findings::Findings::default();
-            judge_foreign(None, text, self.analysis, &mut inner);
-            if inner.has_errors() {
-                let reason = format!("`{name}` is given a program that the script wrote");
-                self.add(Rule::ShellEscape, command.span, reason);
-            }
         }
     }
 }

@@ -6,44 +6,37 @@ mod calls;
 mod disguise;
 mod disks;
 mod doors;
-mod download;
 mod editing;
 mod files;
 mod flow;
 mod foreign;
 mod gather;
 mod git;
-mod joined;
 mod listed;
 mod loops;
 mod mentions;
 mod misplaced;
 mod mistaken;
 mod modes;
-mod mounted;
 mod network;
 mod obfuscation;
 mod options;
 mod patterns;
 mod programs;
-mod ransom;
-mod rearranged;
 mod removal;
 mod requests;
 mod search;
 mod sent;
 mod services;
-mod sessions;
-mod shares;
 mod shows;
 mod slips;
 mod sources;
 mod spawn;
 mod sql;
 mod staging;
+mod started;
 mod survey;
 mod system;
-mod unpacked;
 mod upload;
 
 use std::collections::HashSet;
@@ -51,6 +44,7 @@ use std::collections::HashSet;
 use stockade_shell::{Command, CommandId, Place as Position, ProblemKind, Script, Word};
 
 use crate::analysis::{Analysis, Nested};
+use crate::context::Context;
 use crate::findings::Findings;
 use crate::language::Language;
 use crate::paths::Place;
@@ -73,47 +67,24 @@ const LONGEST_BRIEF: usize = 1 << 18;
 /// Different things that such a script does.
 const DIFFERENT: usize = 9;
 
-/// What scripts that administer or build do every day: there a warning, in a command an error.
-const ADMINISTRATIVE: &[Rule] = &[
-    Rule::AccountChange,
-    Rule::ContainerEscape,
-    Rule::DestroyData,
-    Rule::DestroyHistory,
-    Rule::FileDelete,
-    Rule::FileMode,
-    Rule::FileWrite,
-    Rule::KernelChange,
-    Rule::PersistenceStartup,
-    Rule::PrivilegeChange,
-    Rule::ProcessTamper,
-    Rule::ShellEscape,
-    Rule::TraceRemoval,
-];
-
-/// What a file that declares itself a script does to the system it belongs to.
-const UPKEEP: &[Rule] = &[Rule::FileDelete, Rule::FileWrite, Rule::TraceRemoval];
-
-/// Judges a script; where its comments are.
-pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findings) -> Vec<Span> {
+/// Judges a script; where its comments are, and what kind of script it is.
+pub(crate) fn judge(
+    source: &str,
+    analysis: &Analysis<'_>,
+    findings: &mut Findings,
+) -> (Vec<Span>, Context) {
     let script = stockade_shell::parse(source);
-    let mut own = Findings::default();
     let long = is_long(&script);
+    let brief = !long && script.commands.len() < MOST_BRIEF && source.len() < LONGEST_BRIEF;
     let mut judge = Judge {
         source,
-        brief: !long && script.commands.len() < MOST_BRIEF && source.len() < LONGEST_BRIEF,
+        brief,
         script: &script,
         analysis,
-        findings: &mut own,
+        findings,
         directory: None,
         inside: None,
-        downloaded: HashSet::new(),
-        decoded: HashSet::new(),
-        made_executable: HashSet::new(),
-        unpacked: false,
-        unpacked_locked: false,
-        encrypted: HashSet::new(),
         flow: Flow::default(),
-        shares: Vec::new(),
         functions: script
             .functions
             .iter()
@@ -130,15 +101,15 @@ pub(crate) fn judge(source: &str, analysis: &Analysis<'_>, findings: &mut Findin
     judge.written_files();
     judge.problems();
     judge.other_language();
-    if analysis.depth == 0 {
-        if long {
-            own.soften(ADMINISTRATIVE);
-        } else if source.starts_with("#!") {
-            own.soften(UPKEEP);
-        }
-    }
-    findings.absorb(own, Span::default(), Some(0));
-    script.comments
+    crate::program::judge_script(&script, brief, analysis, findings);
+    let whole = analysis.depth == 0;
+    let context = Context {
+        excerpt: brief,
+        long: long && whole,
+        script: source.starts_with("#!") && whole,
+        library: false,
+    };
+    (script.comments, context)
 }
 
 /// Whether a script does many things. Lines that only print, do nothing or say the same again
@@ -191,20 +162,8 @@ pub(crate) struct Judge<'a> {
     directory: Option<Place>,
     /// Where `cd` went within the substitution that is being judged.
     inside: Option<Place>,
-    /// Files that were downloaded.
-    downloaded: HashSet<String>,
-    /// Files that encoded text was turned back into.
-    decoded: HashSet<String>,
-    made_executable: HashSet<String>,
-    /// An archive that was downloaded has been unpacked, and with a password.
-    unpacked: bool,
-    unpacked_locked: bool,
-    /// Files of which an encrypted copy was made.
-    encrypted: HashSet<String>,
     /// What files and variables hold of what was gathered.
     flow: Flow,
-    /// Where shares of other machines are mounted.
-    shares: Vec<String>,
     /// Names of the script's own functions.
     functions: HashSet<&'a str>,
 }
@@ -245,10 +204,10 @@ impl Judge<'_> {
         if command.words.is_empty() {
             return self.follow_files(id, command);
         }
-        self.spelling(id, command);
+        self.spelling(command);
         let Some(name) = command.name().map(str::to_ascii_lowercase) else {
             self.prompted(command);
-            self.unknown_program(id, command);
+            self.unknown_program(command);
             return;
         };
         let name = name.as_str();
@@ -258,11 +217,8 @@ impl Judge<'_> {
         if asks_for_help(command) {
             return;
         }
-        self.run_download(id, name, command);
-        self.unpacks_download(id, name, command);
-        self.runs_unpacked(command);
-        self.runs_named(name, command);
-        self.sent_to_odd_host(name, command);
+        self.printed_commands(id, name, command);
+        self.runs_hidden(id, command);
         match name {
             "cd" | "pushd" | "chdir" => self.change_directory(command),
             "git" => self.git(command),
@@ -272,29 +228,19 @@ impl Judge<'_> {
         self.edits(name, command);
         self.collects(name, command);
         self.shows_secret(id, name, command);
-        self.shows_variable(id, name, command);
         self.network_command(id, name, command);
         self.system_command(id, name, command);
         self.spawned_shell(id, name, command);
         self.counted_flood(id, name, command);
-        self.typed_after(name, command);
-        self.told_by_input(name, command);
         self.sets_too_late(name, command);
         self.runs_lines(id, name, command);
         self.tells_by_waiting(id, name, command);
-        self.mounts_share(name, command);
-        self.publishes_container(name, command);
-        self.does_to_mounted(name, command);
-        self.renamed(name, command);
-        self.described(id, name, command);
         self.records_aside(name, command, command.span);
         self.listed(id, name, command);
         self.service_deletes(name, command);
         self.survey_command(id, name, command);
         self.requests_deletion(name, command);
-        self.deletes_listed(id, name, command);
         self.foreign_code(name, command);
-        self.runs_written(name, command);
         self.follow_files(id, command);
     }
 

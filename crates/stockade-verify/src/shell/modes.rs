@@ -1,15 +1,45 @@
 //! `chmod` and `chown`.
 
-use stockade_shell::{Command, Word, is_shell};
-
 use super::gather::stem;
 use super::programs::Group;
 use super::staging::is_temporary;
 use super::{Judge, has, operands};
 use crate::paths::{Kind, Place, Root};
 use crate::rule::Rule;
+use stockade_shell::{Command, Word, is_shell};
 
 impl Judge<'_> {
+    pub(super) fn chown(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        for word in operands(args).skip(1) {
+            let ours = self.place(&word.text);
+            let owner = operands(args).next().map_or("", |word| word.text.as_str());
+            let back = owner.starts_with("root") || owner.starts_with('0');
+            let system = ours.path.starts_with("/etc/") && ours.is(Kind::Credential);
+            let special = |kind: &Kind| matches!(kind, Kind::Base) || kind.persists().is_some();
+            let special = ours.kinds().iter().any(special) && self.is_brief();
+            let own = ours.root == Root::Home || owner.contains(['$', ':']);
+            let programs = ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"];
+            let program = programs.iter().any(|start| ours.path.starts_with(start));
+            let own = own && (!program || owner.contains('$'));
+            if name == "chown" && (system || special && !own) && !back {
+                let reason = format!("gives {} to {owner}", word.text);
+                self.add(Rule::FileMode, command.span, reason);
+            }
+        }
+        if !has(args, "R", &["recursive"]) {
+            return;
+        }
+        for word in operands(args).skip(1) {
+            let place = self.place(&word.text);
+            let wide = place.is(Kind::System) || place.is_home();
+            if wide && word.text != "/home" {
+                let reason = format!("`{name}` of everything in {}", word.text);
+                self.add(Rule::FileMode, command.span, reason);
+            }
+        }
+    }
+
     pub(super) fn chmod(&mut self, command: &Command) {
         let args = command.args();
         let span = command.span;
@@ -80,63 +110,6 @@ impl Judge<'_> {
                     span,
                     format!("changes the mode of {}", place.path),
                 );
-            }
-        }
-        if mode.text.contains('x') || mode.octal.is_some() {
-            let names = targets
-                .iter()
-                .map(|target| target.trim_start_matches("./").to_owned());
-            self.made_executable.extend(names);
-        }
-    }
-
-    /// `setfacl -m u:someone:rw /etc/shadow`: rights that the mode does not show.
-    pub(super) fn setfacl(&mut self, command: &Command) {
-        if !has(command.args(), "mM", &["modify", "set"]) {
-            return;
-        }
-        let precious = |kind: &Kind| {
-            matches!(
-                kind,
-                Kind::Credential | Kind::Base | Kind::Account | Kind::Disk
-            )
-        };
-        for word in operands(command.args()).skip(1) {
-            let place = self.place(&word.text);
-            if place.kinds().iter().any(precious) && self.is_brief() {
-                let reason = format!("lets someone else use {}", place.path);
-                self.add(Rule::FileMode, command.span, reason);
-            }
-        }
-    }
-
-    pub(super) fn chown(&mut self, name: &str, command: &Command) {
-        let args = command.args();
-        for word in operands(args).skip(1) {
-            let ours = self.place(&word.text);
-            let owner = operands(args).next().map_or("", |word| word.text.as_str());
-            let back = owner.starts_with("root") || owner.starts_with('0');
-            let system = ours.path.starts_with("/etc/") && ours.is(Kind::Credential);
-            let special = |kind: &Kind| matches!(kind, Kind::Base) || kind.persists().is_some();
-            let special = ours.kinds().iter().any(special) && self.is_brief();
-            let own = ours.root == Root::Home || owner.contains(['$', ':']);
-            let programs = ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"];
-            let program = programs.iter().any(|start| ours.path.starts_with(start));
-            let own = own && (!program || owner.contains('$'));
-            if name == "chown" && (system || special && !own) && !back {
-                let reason = format!("gives {} to {owner}", word.text);
-                self.add(Rule::FileMode, command.span, reason);
-            }
-        }
-        if !has(args, "R", &["recursive"]) {
-            return;
-        }
-        for word in operands(args).skip(1) {
-            let place = self.place(&word.text);
-            let wide = place.is(Kind::System) || place.is_home();
-            if wide && word.text != "/home" {
-                let reason = format!("`{name}` of everything in {}", word.text);
-                self.add(Rule::FileMode, command.span, reason);
             }
         }
     }

@@ -2,12 +2,11 @@
 
 use stockade_shell::{Command, CommandId, Hole, HoleKind, RedirectOp, Word, is_shell};
 
-use super::download::interprets_stdin;
 use super::gather::Matter;
 use super::programs::{Group, Membership};
 use super::staging::is_temporary;
+use super::started::interprets_stdin;
 use super::{Judge, has, operands, value_of};
-use crate::files::Writing;
 use crate::hosts;
 use crate::paths::Kind;
 use crate::result::Span;
@@ -136,7 +135,7 @@ impl Judge<'_> {
         let group = command.words.is_empty() && op.writes() && self.group_gathers(id);
         let told = self
             .gathered_inside(&command.words)
-            .or_else(|| self.fed(id));
+            .or_else(|| self.data_on_input(id));
         // Whether a port is open is often asked with nothing to say.
         let speaks = !matches!(name, "" | ":" | "true" | "echo" | "printf" | "exec");
         if computed || group || told.is_some() || speaks && op.writes() {
@@ -167,9 +166,6 @@ impl Judge<'_> {
         if self.catches_shell(id, command) {
             let reason = format!("`{name}` waits for a shell from elsewhere");
             return self.add(Rule::ReverseShell, command.span, reason);
-        }
-        if name == "socat" {
-            self.socat_files(command);
         }
         self.sends_file(id, name, command);
         let parts = args
@@ -228,35 +224,6 @@ impl Judge<'_> {
         edited || quiet && !piped && args.iter().any(cluster) || args.iter().any(terminal)
     }
 
-    /// `socat … open:/path,creat`.
-    fn socat_files(&mut self, command: &Command) {
-        let connects = command.args().iter().any(|word| {
-            let kind = word.text.split(':').next().unwrap_or_default();
-            let kind = kind.to_ascii_lowercase();
-            let kinds = ["tcp", "udp", "openssl", "ssl", "socks", "proxy", "sctp"];
-            kinds.iter().any(|one| kind.starts_with(one)) && !kind.contains("listen")
-        });
-        for word in command.args() {
-            let Some((kind, path)) = word.text.split_once(':') else {
-                continue;
-            };
-            if matches!(
-                kind.to_ascii_lowercase().as_str(),
-                "open" | "create" | "file"
-            ) {
-                let path = path.split(',').next().unwrap_or(path);
-                let held = self.held(word, path).map(|held| held.by);
-                let addressed = self.is_addressed(command).then(|| path.to_owned());
-                if connects && let Some(what) = held.or(addressed) {
-                    let reason = format!("`socat` sends {what}");
-                    self.add(Rule::Exfiltration, command.span, reason);
-                }
-                self.read_at(path, command.span);
-                self.write_at(path, Writing::Append, command.span);
-            }
-        }
-    }
-
     /// A pipeline that has both a shell and this network command.
     fn piped_shell(&mut self, id: CommandId, name: &str, command: &Command) -> bool {
         let pipeline = &self.script.pipelines[command.pipeline];
@@ -284,7 +251,7 @@ impl Judge<'_> {
     /// Data put into a name that is looked up.
     fn lookup(&mut self, id: CommandId, name: &str, command: &Command) {
         let takes = self.takes_from_input(id, command) || Group::Streams.has(name);
-        let fed = self.fed(id).filter(|_| takes);
+        let fed = self.data_on_input(id).filter(|_| takes);
         let told = self.gathered_inside(&command.words);
         // `dig -x "$(hostname -I)"`: a name that is looked up, not one that carries.
         let asks = matches!(name, "getent" | "host" | "dig" | "nslookup" | "ping");
@@ -356,9 +323,15 @@ fn gives_shell(name: &str, command: &Command) -> bool {
                 )
             };
             let shell = |text: &str| text.contains("sh");
+            // A program that only gives back what it gets, or a text of its own.
+            let echoes = |text: &str| {
+                let program = text.split([':', ',']).nth(1).unwrap_or_default();
+                let name = program.rsplit('/').next().unwrap_or_default();
+                let name = name.split(' ').next().unwrap_or_default();
+                matches!(name, "echo" | "date" | "true") || matches!(program, "cat" | "/bin/cat")
+            };
             let away = addresses().any(|text| !runs(&text) && !here(&text));
-            addresses()
-                .any(|text| runs(&text) && !text.starts_with("exec:echo") && (away || shell(&text)))
+            addresses().any(|text| runs(&text) && !echoes(&text) && (away || shell(&text)))
         }
         _ => {
             let shell = |text: &str| ["sh", "cmd", "lua"].iter().any(|part| text.contains(part));

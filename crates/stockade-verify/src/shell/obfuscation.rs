@@ -1,20 +1,45 @@
 //! Commands spelled so that a reader or a pattern would not recognise them.
 
-use stockade_shell::{Command, CommandId, HoleKind, Word};
+use stockade_shell::{Command, HoleKind, Problem, ProblemKind, Word};
 
 use super::Judge;
-use super::download::is_escaped;
 use super::programs::Group;
 use crate::rule::Rule;
-
-/// Commands before one that are looked at for where its name was set.
-const NEAR: usize = 1_000;
 
 /// Functions of a script that a name is compared with.
 const OWN: usize = 256;
 
 impl Judge<'_> {
-    pub(super) fn spelling(&mut self, id: CommandId, command: &Command) {
+    /// Text that was computed and then run, and a command's word that is not written as a word:
+    /// errors whatever they say.
+    fn hidden(&mut self, command: &Command) -> bool {
+        let word = &command.words[0];
+        let name = command.name().unwrap_or(&word.text);
+        if command.runs_computed {
+            let reason = format!("`{name}` runs text that was computed");
+            self.add(Rule::CodeHidden, command.span, reason);
+        }
+        let spelling = word.spelling;
+        // A quote that is left open makes one word of many.
+        let torn = |problem: &Problem| problem.kind == ProblemKind::Unterminated;
+        let torn = self.script.problems.iter().any(torn);
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./+".contains(&b);
+        let open = |at: usize| word.holes.iter().any(|hole| hole.range.contains(&at));
+        let mut bytes = word.text.bytes().enumerate();
+        let named = word.text.len() > 1 && bytes.all(|(at, b)| plain(b) || open(at));
+        let disguised = spelling.disguised && named && !torn;
+        if disguised || spelling.computed || command.empty_expansions > 1 {
+            let reason = format!("`{name}` is not written as a word");
+            self.add(Rule::ObfuscatedCommand, command.span, reason);
+            return true;
+        }
+        command.runs_computed
+    }
+
+    pub(super) fn spelling(&mut self, command: &Command) {
+        if self.hidden(command) {
+            return;
+        }
         if let Some(parent) = command.parent {
             // Judged where it was written, unless the text was computed.
             let parent = self.script.commands[parent].name().unwrap_or_default();
@@ -29,23 +54,6 @@ impl Judge<'_> {
             .unwrap_or_default();
         let name = command.name().unwrap_or_default();
         if word.literal().is_some() && written != word.text && Group::WorthHiding.has(name) {
-            let pieces = written
-                .matches(['\'', '"', '\\', '$', '`', '{', '@'])
-                .count();
-            let plain_quote = written.len() == word.text.len() + 2
-                && written.starts_with(['"', '\''])
-                && written.ends_with(['"', '\'']);
-            // The first line of a Python program that a shell starts.
-            let launcher = written == "'''exec'";
-            let plain_escape = written == format!("\\{}", word.text);
-            let variable = written.starts_with('$')
-                && written[1..].bytes().all(|b| {
-                    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'{' | b'}' | b'[' | b']')
-                });
-            let quoted_variable = written.starts_with("\"$")
-                && written.ends_with('"')
-                && !written.contains(['(', '`', '\''])
-                && written.matches('$').count() == 1;
             let joined_path = word.text.contains('/') && written.contains('/');
             let looked_up = ["$(which ", "$(command ", "`which ", "`command "]
                 .iter()
@@ -53,31 +61,23 @@ impl Judge<'_> {
             let inside = written.find("$(").is_some_and(|at| at > 0);
             let several = written.contains([' ', '|']) && !inside || written.contains('\n');
             let nested = written.len() > 200 || several || command.parent.is_some();
-            if (pieces >= 2 || written.contains("$("))
-                && !plain_quote
-                && !plain_escape
-                && !variable
-                && !quoted_variable
-                && !joined_path
-                && !looked_up
-                && !launcher
-                && !nested
-                && !is_arithmetic(written)
-                && !is_default(written, name)
-            {
+            let substituted = written.contains("$(") || written.contains('`');
+            if substituted && !joined_path && !looked_up && !nested && !is_arithmetic(written) {
                 let reason = format!("`{name}`, written `{written}`");
                 return self.add(Rule::ObfuscatedCommand, command.span, reason);
             }
         }
-        if self.was_encoded(id, written) {
-            let reason = format!("a command's name that was written otherwise: `{written}`");
+        if is_chosen(written) && Group::WorthHiding.has(name) {
+            let reason = format!("`{name}`, written `{written}`");
             return self.add(Rule::ObfuscatedCommand, command.span, reason);
         }
         if let Some(reason) = is_foreign_spelling(written) {
             return self.add(Rule::ObfuscatedCommand, command.span, reason);
         }
         let braced = written.starts_with('{') && written.contains(',') && written.contains('}');
-        if braced && Group::WorthHiding.has(name) {
+        let argument = |word: &Word| word.text.starts_with(['-', '/', '~', '+', '.']);
+        let listed = braced && command.args().iter().any(argument);
+        if listed || braced && Group::WorthHiding.has(name) {
             return self.add(
                 Rule::ObfuscatedCommand,
                 command.span,
@@ -100,42 +100,20 @@ impl Judge<'_> {
             .iter()
             .filter(|hole| hole.kind == HoleKind::Glob)
             .count();
-        if globbed > 0 && word.text.starts_with('/') && word.text.contains('?') {
+        let path = |b: u8| b.is_ascii_alphanumeric() || b"/?*[]-_.".contains(&b);
+        let path = word.text.starts_with('/') && word.text.bytes().all(path);
+        if globbed > 0 && path && word.text.contains(['?', '[']) {
             return self.add(
                 Rule::ObfuscatedCommand,
                 command.span,
                 format!("names a program by a pattern: `{written}`"),
             );
         }
-        self.encoded_paths(id, command);
-    }
-
-    /// `$name`, with a value that was written in numbers or had to be decoded.
-    fn was_encoded(&self, id: CommandId, written: &str) -> bool {
-        let Some(name) = written.strip_prefix('$') else {
-            return false;
-        };
-        let turned = |text: &str| {
-            let turns = [
-                "base64 -d",
-                "base64 --decode",
-                "base64 -D",
-                "base32 -d",
-                "xxd -r",
-                "| rev",
-            ];
-            is_escaped(text) || turns.iter().any(|turn| text.contains(turn))
-        };
-        let sets = |set: &stockade_shell::Assignment| {
-            let value = self.source.get(set.span.start..set.span.end);
-            set.name == name && value.is_some_and(turned)
-        };
-        let mut before = self.script.commands[id.saturating_sub(NEAR)..id].iter();
-        before.any(|other| other.assignments.iter().any(sets))
+        self.encoded_paths(command);
     }
 
     /// Secret paths written in hexadecimal or broken by continuation lines.
-    fn encoded_paths(&mut self, _id: CommandId, command: &Command) {
+    fn encoded_paths(&mut self, command: &Command) {
         for word in command
             .args()
             .iter()
@@ -171,43 +149,8 @@ impl Judge<'_> {
     }
 
     /// A command whose name is not known.
-    pub(super) fn unknown_program(&mut self, id: CommandId, command: &Command) {
+    pub(super) fn unknown_program(&mut self, command: &Command) {
         let word = &command.words[0];
-        let fetched = word.substitutions().flatten().any(|other| {
-            matches!(
-                self.script.commands[other].name(),
-                Some(
-                    "curl"
-                        | "wget"
-                        | "base64"
-                        | "base32"
-                        | "xxd"
-                        | "openssl"
-                        | "nc"
-                        | "rev"
-                        | "dig"
-                        | "host"
-                        | "nslookup"
-                        | "pbpaste"
-                        | "xclip"
-                        | "xsel"
-                        | "wl-paste"
-                        | "gpg"
-                )
-            )
-        });
-        if fetched {
-            return self.add(
-                Rule::DownloadRun,
-                command.span,
-                "runs the output of a command that fetches or decodes",
-            );
-        }
-        if self.is_rearranged(word) {
-            let reason = "runs text that filters rearrange";
-            return self.add(Rule::ObfuscatedCommand, command.span, reason);
-        }
-        self.runs_file("", command);
         let spliced = spliced(word) && !self.fits_own_function(word);
         if spliced {
             let written = self
@@ -220,7 +163,6 @@ impl Judge<'_> {
                 format!("a command's name put together: `{written}`"),
             );
         }
-        self.spelling_of_pattern(id, command);
     }
 
     /// `start_$service`, with functions of such names in the script.
@@ -246,22 +188,6 @@ impl Judge<'_> {
         if let Some(rest) = self.source.get(start..command.span.end) {
             self.analysis
                 .command_text(rest, command.span, self.findings);
-        }
-    }
-
-    fn spelling_of_pattern(&mut self, _id: CommandId, command: &Command) {
-        let word = &command.words[0];
-        let globs = word
-            .holes
-            .iter()
-            .filter(|hole| hole.kind == HoleKind::Glob)
-            .count();
-        if globs > 1 && word.text.starts_with('/') {
-            self.add(
-                Rule::ObfuscatedCommand,
-                command.span,
-                format!("names a program by a pattern: `{}`", word.text),
-            );
         }
     }
 }
@@ -308,13 +234,13 @@ fn is_arithmetic(written: &str) -> bool {
     text.starts_with("((") || first.is_some_and(|first| first.starts_with("$(("))
 }
 
-/// `${SED-sed}`, `${AWKBINARY:-awk}`: another program may be chosen.
-fn is_default(written: &str, name: &str) -> bool {
-    let inside = written
-        .strip_prefix("${")
-        .and_then(|rest| rest.strip_suffix('}'));
-    let chosen = inside.and_then(|inside| inside.split_once('-'));
-    chosen.is_some_and(|(variable, default)| {
-        default == name && variable.contains(&name.to_ascii_uppercase())
-    })
+/// `${x:-rm}`: the default of a variable that nobody means to set. `${CC:-gcc}` is another matter.
+fn is_chosen(written: &str) -> bool {
+    let inside = written.strip_prefix("${").unwrap_or_default();
+    let name = inside.split(['-', ':']).next().unwrap_or_default();
+    let short = (1..=2).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_lowercase());
+    short
+        && inside[name.len()..]
+            .trim_start_matches(':')
+            .starts_with('-')
 }

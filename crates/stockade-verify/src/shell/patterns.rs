@@ -1,24 +1,9 @@
 //! Patterns of the shell that stand for a secret: `/etc/s?adow`, `~/.s*/id_*`.
 
+use crate::words::Words;
+
 /// Secrets that everyone knows where to find.
-const SECRETS: &[&str] = &[
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/sudoers",
-    "/etc/master.passwd",
-    "~/.ssh/id_rsa",
-    "~/.ssh/id_ed25519",
-    "~/.ssh/id_ecdsa",
-    "~/.aws/credentials",
-    "~/.netrc",
-    "~/.git-credentials",
-    "~/.kube/config",
-    "~/.docker/config.json",
-    "~/.bash_history",
-    "~/.pgpass",
-    "~/.npmrc",
-];
+static SECRETS: Words = Words::new("shell/patterns secrets");
 
 /// The secret that a pattern stands for, if it is not one for everything there is.
 pub(super) fn secret(pattern: &str) -> Option<&'static str> {

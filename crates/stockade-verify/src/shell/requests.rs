@@ -5,23 +5,13 @@ use stockade_shell::{Command, Word};
 use super::Judge;
 use crate::hosts;
 use crate::rule::Rule;
+use crate::words::Words;
 
 /// Short options of `curl` that take a value; what follows them in a cluster is that value.
 pub(super) const TAKES_VALUE: &str = "AbcCdDeEFhHKmoPQrtTuUwxXyYz";
 
 /// Orders to delete in the body or address of a request.
-const ORDERS: &[&str] = &[
-    "drop database",
-    "drop table",
-    "drop measurement",
-    "truncate table",
-    "admin/tsdb/delete_series",
-    "admin/tsdb/clean_tombstones",
-    "<delete><query>*:*",
-    "deleteindex=true",
-    "\"purge_everything\":true",
-    "\"purge_everything\": true",
-];
+static ORDERS: Words = Words::new("shell/requests orders");
 
 impl Judge<'_> {
     /// `curl -X DELETE` of something on a server, and other requests to the same end.

@@ -1,13 +1,13 @@
 //! `find`: what it deletes, and what it looks for.
 
-use stockade_shell::{Command, CommandId, Word};
-
 use super::gather::is_others;
 use super::programs::Group;
-use super::{Judge, has, operands, value_of};
+use super::{Judge, operands};
 use crate::files::Deletion;
 use crate::paths::{Kind, Place, Root};
 use crate::rule::Rule;
+use crate::words::Words;
+use stockade_shell::{Command, CommandId, Word};
 
 /// Conditions that leave some files out.
 const FILTERS: &[&str] = &[
@@ -16,75 +16,32 @@ const FILTERS: &[&str] = &[
 ];
 
 /// Names of files that hold secrets or show who has rights, besides those of the path table.
-const SECRETS: &[&str] = &[
-    "id_rsa",
-    "id_dsa",
-    "id_ed25519",
-    "credentials",
-    ".git-credentials",
-    ".rhosts",
-    ".netrc",
-    ".pgpass",
-    ".htpasswd",
-    "shadow",
-    "authorized_keys",
-    ".gnupg",
-    ".ssh",
-    ".kube",
-    ".aws",
-    "wallet",
-    ".sudo_as_admin_successful",
-    "places.sqlite",
-    "cookies.sqlite",
-    "formhistory.sqlite",
-    "Bookmarks",
-    "Web Data",
-];
+static SECRETS: Words = Words::new("shell/search secrets");
 
 /// What people search for when they want what others keep secret.
-const TELLING: &[&str] = &[
-    "passw",
-    "secret",
-    "token",
-    "api_key",
-    "apikey",
-    "api-key",
-    "akia",
-    "private key",
-    "aws_",
-    "credential",
-    "pgpass",
-    "sshpass",
-    "mysql_pwd",
-    "bearer ",
-    "begin rsa",
-    "begin openssh",
-    "ghp_",
-    "sk_live",
-    "xox",
-];
+static TELLING: Words = Words::new("shell/search telling");
 
 impl Judge<'_> {
-    /// `grep -r password /etc /home`
-    pub(super) fn grep(&mut self, command: &Command) {
-        let args = command.args();
-        if !has(args, "rR", &["recursive", "dereference-recursive"]) && command.name() != Some("rg")
-        {
-            return;
-        }
-        let mut words = operands(args);
-        let named = value_of(args, 'e', &["regexp"]);
-        let Some(pattern) = named.or_else(|| words.next().map(|word| word.text.as_str())) else {
-            return;
+    /// `find ~ … -exec scp {} host: \;`
+    fn sends_found(&mut self, id: CommandId, command: &Command, starts: &[&Word]) {
+        let theirs = starts
+            .iter()
+            .any(|start| is_others(&self.place(&start.text)));
+        let sends = |inner: &Command| {
+            let name = inner.name().unwrap_or_default();
+            let sender = Group::Fetchers.has(name) || Group::Senders.has(name);
+            let given = inner.args().iter().any(|word| word.text.contains("{}"));
+            given
+                && (sender
+                    || matches!(
+                        name,
+                        "scp" | "rsync" | "rclone" | "nc" | "ncat" | "aws" | "gsutil"
+                    ))
         };
-        let telling = is_telling_pattern(pattern);
-        let wide = |word: &Word| {
-            let place = Place::new(&word.text);
-            place.is(Kind::System) || place.is_home() || place.path.starts_with("/var/www")
-        };
-        if telling && words.any(wide) {
-            let reason = "searches the system for secrets in files";
-            self.add(Rule::SystemSurvey, command.span, reason);
+        let mut inner = self.script.commands.iter().skip(id + 1).take(8);
+        if theirs && inner.any(|inner| inner.parent == Some(id) && sends(inner)) {
+            let reason = "sends every file that it finds";
+            self.add(Rule::Exfiltration, command.span, reason);
         }
     }
 
@@ -109,81 +66,8 @@ impl Judge<'_> {
         if removes {
             self.find_deletes(command, &starts);
         }
-        self.encrypts_found(id, command, removes);
         self.sends_found(id, command, &starts);
-        self.renames_found(id, command, &starts);
         self.survey(command, &starts);
-        self.searches_found(id, command, &starts);
-    }
-
-    /// `find /home … -exec grep -i password {} \;`, or through `xargs`.
-    fn searches_found(&mut self, id: CommandId, command: &Command, starts: &[&Word]) {
-        let wide = starts.iter().any(|start| {
-            let place = self.place(&start.text);
-            place.is(Kind::System) || place.is_home() || is_others(&place)
-        });
-        if !wide {
-            return;
-        }
-        let searches = |inner: &Command| {
-            let finds = matches!(
-                inner.name(),
-                Some("grep" | "egrep" | "fgrep" | "rg" | "zgrep")
-            );
-            let mut words = inner.args().iter();
-            finds && words.any(|word| is_telling_pattern(&word.text))
-        };
-        let pipeline = &self.script.pipelines[command.pipeline];
-        let piped = |later: &Command| {
-            let by = later.parent.filter(|by| *by > id);
-            by.is_some_and(|by| self.script.commands[by].name() == Some("xargs"))
-        };
-        let later = self.script.commands[pipeline.commands.clone()].iter();
-        let mut later = later.filter(|later| later.parent == Some(id) || piped(later));
-        if later.any(searches) {
-            let reason = "searches the files of others for secrets";
-            self.add(Rule::SystemSurvey, command.span, reason);
-        }
-    }
-
-    /// `find ~ … -exec scp {} host: \;`
-    fn sends_found(&mut self, id: CommandId, command: &Command, starts: &[&Word]) {
-        let theirs = starts
-            .iter()
-            .any(|start| is_others(&self.place(&start.text)));
-        let sends = |inner: &Command| {
-            let name = inner.name().unwrap_or_default();
-            let sender = Group::Fetchers.has(name) || Group::Senders.has(name);
-            let given = inner.args().iter().any(|word| word.text.contains("{}"));
-            given
-                && (sender
-                    || matches!(
-                        name,
-                        "scp" | "rsync" | "rclone" | "nc" | "ncat" | "aws" | "gsutil"
-                    ))
-        };
-        let mut inner = self.script.commands.iter().skip(id + 1).take(8);
-        if theirs && inner.any(|inner| inner.parent == Some(id) && sends(inner)) {
-            let reason = "sends every file that it finds";
-            self.add(Rule::Exfiltration, command.span, reason);
-        }
-    }
-
-    /// `find ~ -exec mv {} {}.locked \;`
-    fn renames_found(&mut self, id: CommandId, command: &Command, starts: &[&Word]) {
-        let theirs = starts
-            .iter()
-            .any(|start| is_others(&self.place(&start.text)));
-        let named = command.args().iter().any(|word| word.text.contains("name"));
-        let renames = |inner: &Command| {
-            let target = inner.args().last().map_or("", |word| word.text.as_str());
-            inner.name() == Some("mv") && target.starts_with("{}.")
-        };
-        let mut inner = self.script.commands.iter().skip(id + 1).take(8);
-        if theirs && !named && inner.any(|inner| inner.parent == Some(id) && renames(inner)) {
-            let reason = "renames every file, as one does who holds them for ransom";
-            self.add(Rule::DestroyFiles, command.span, reason);
-        }
     }
 
     /// `… | xargs rm`

@@ -1,27 +1,14 @@
 //! The data and files that requests send, by their options.
 
-use stockade_shell::{Command, Stdin, Word};
+use stockade_shell::Word;
 
-use super::has;
 use super::requests::TAKES_VALUE;
+use crate::words::Words;
 
 /// Options whose value is a file to send.
 const FILE_OPTIONS: &[&str] = &["-T", "--upload-file", "--post-file", "--body-file", "-post"];
 /// Options whose value is data, or `@` and a file.
-const DATA_OPTIONS: &[&str] = &[
-    "-d",
-    "--data",
-    "--data-binary",
-    "--data-raw",
-    "--data-urlencode",
-    "--data-ascii",
-    "--json",
-    "-F",
-    "--form",
-    "--form-string",
-    "--post-data",
-    "--body-data",
-];
+static DATA_OPTIONS: Words = Words::new("shell/sent data-options");
 
 /// Something in an upload.
 pub(super) struct Sent<'w> {
@@ -79,34 +66,4 @@ pub(super) fn sent_data<'w>(name: &str, args: &'w [Word]) -> Vec<Sent<'w>> {
         }
     }
     out
-}
-
-/// The same in a configuration for `curl` on its standard input: `data = "@/etc/hosts"`.
-pub(super) fn configured(command: &Command) -> Vec<Sent<'_>> {
-    let Stdin::Text(text) = &command.stdin else {
-        return Vec::new();
-    };
-    if !has(command.args(), "K", &["config"]) {
-        return Vec::new();
-    }
-    let file = |line: &str| {
-        let (option, value) = line.trim().split_once(['=', ' ', ':'])?;
-        let option = option.trim().trim_start_matches('-');
-        let value = value.trim_matches([' ', '=', '"', '\'']);
-        let named = value.split_once('@').map(|(_, file)| file);
-        let sends = option.starts_with("data") || matches!(option, "form" | "json");
-        let file = if option == "upload-file" {
-            Some(value)
-        } else {
-            named
-        };
-        file.filter(|_| sends || option == "upload-file")
-            .map(str::to_owned)
-    };
-    let files = text.text.lines().take(64).filter_map(file);
-    let sent = files.map(|file| Sent {
-        file: Some((text, file)),
-        body: true,
-    });
-    sent.collect()
 }

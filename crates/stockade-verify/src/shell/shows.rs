@@ -9,29 +9,15 @@ use super::staging::is_temporary;
 use super::{Judge, operands};
 use crate::paths::{Kind, Place};
 use crate::rule::Rule;
+use crate::words::Words;
+
+/// Programs that print files.
+static PRINTERS: Words = Words::new("shell/shows printers");
 
 impl Judge<'_> {
     /// `cat .env`, `cat .env | pbcopy`, `cat .env > /tmp/x`.
     pub(super) fn shows_secret(&mut self, id: CommandId, name: &str, command: &Command) {
-        let prints = matches!(
-            name,
-            "cat"
-                | "bat"
-                | "batcat"
-                | "less"
-                | "more"
-                | "most"
-                | "head"
-                | "tail"
-                | "nl"
-                | "tac"
-                | "rev"
-                | "strings"
-                | "xxd"
-                | "od"
-                | "hexdump"
-                | "base64"
-        );
+        let prints = PRINTERS.contains(&name);
         let seeks = matches!(name, "grep" | "egrep" | "rg") && picks_secret(command);
         let here =
             command.place == Position::Statement && self.script.ancestors(id).next().is_none();
@@ -48,47 +34,6 @@ impl Judge<'_> {
             let reason = format!("shows {}, which holds secrets", file.text);
             self.add(Rule::CredentialRead, command.span, reason);
         }
-    }
-
-    /// `echo $GITHUB_TOKEN`, `printenv API_KEY`, `env | grep SECRET`.
-    pub(super) fn shows_variable(&mut self, id: CommandId, name: &str, command: &Command) {
-        let here =
-            command.place == Position::Statement && self.script.ancestors(id).next().is_none();
-        if !here || !self.is_brief() {
-            return;
-        }
-        let args = command.args();
-        let whole = match name {
-            "echo" | "printf" => {
-                let mut words = args.iter().filter(|word| !self.only_asks(word));
-                words.any(|word| word.variables().any(is_secret_variable))
-            }
-            "printenv" => args.iter().any(|word| is_secret_variable(&word.text)),
-            _ => false,
-        };
-        let lists = match name {
-            "env" | "printenv" | "set" => args.is_empty(),
-            "declare" | "export" | "typeset" => args.iter().all(|word| word.text == "-p"),
-            _ => false,
-        };
-        let picked = || {
-            let pipeline = &self.script.pipelines[command.pipeline];
-            let stages = self.script.commands[pipeline.commands.clone()].iter();
-            let mut greps =
-                stages.filter(|stage| matches!(stage.name(), Some("grep" | "egrep" | "rg")));
-            greps.any(picks_secret)
-        };
-        if (whole || lists && picked()) && self.reaches_someone(command) {
-            let reason = format!("`{name}` shows secrets of the environment");
-            self.add(Rule::CredentialRead, command.span, reason);
-        }
-    }
-
-    /// `${#TOKEN}`, `${TOKEN:+set}`: whether it is there, not what it is.
-    fn only_asks(&self, word: &Word) -> bool {
-        let written = self.source.get(word.span.start..word.span.end);
-        written
-            .is_some_and(|text| text.contains("${#") || text.contains(":+") || text.contains("::"))
     }
 
     /// Whether what a command prints is seen: on the terminal, the clipboard, in a place for all.
@@ -119,20 +64,6 @@ impl Judge<'_> {
         let aside = written.next().map(|redirect| redirect.target.text.as_str());
         aside.is_none_or(is_temporary)
     }
-}
-
-/// A variable that by its name holds a secret, and not where one lies.
-fn is_secret_variable(name: &str) -> bool {
-    const PARTS: &[&str] = &[
-        "ACCESS_KEY",
-        "API_KEY",
-        "PASSWORD",
-        "PRIVATE_KEY",
-        "SECRET",
-        "TOKEN",
-    ];
-    let about = ["FILE", "PATH", "NAME", "URL", "DIR", "_ID", "TTL", "TYPE"];
-    PARTS.iter().any(|part| name.contains(part)) && !about.iter().any(|part| name.ends_with(part))
 }
 
 fn is_clipboard(name: &str) -> bool {

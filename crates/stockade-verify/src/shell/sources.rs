@@ -167,21 +167,6 @@ fn asked(name: &str, args: &[Word]) -> Option<Matter> {
     }
 }
 
-/// `docker cp db:/var/lib/data -`: what others keep in a container.
-fn copied_out(name: &str, args: &[Word]) -> Option<Matter> {
-    let copies = args.first().is_some_and(|word| word.text == "cp");
-    let container = matches!(
-        name,
-        "docker" | "podman" | "nerdctl" | "kubectl" | "oc" | "lxc"
-    );
-    let mut words = operands(args).filter(|_| copies && container);
-    let theirs = words.any(|word| {
-        let path = word.text.split_once(':').map(|(_, path)| path);
-        path.is_some_and(|path| is_others(&Place::new(path)))
-    });
-    when(Matter::Theirs, theirs)
-}
-
 fn when(matter: Matter, holds: bool) -> Option<Matter> {
     holds.then_some(matter)
 }
@@ -221,4 +206,19 @@ fn packs_work(args: &[Word]) -> bool {
             "." | ".." | "*" | "./*" | "$PWD" | "${PWD}" | ".git" | "src" | "./src"
         ) || text.ends_with("/.git")
     })
+}
+
+/// `docker cp db:/var/lib/data -`: what others keep in a container.
+fn copied_out(name: &str, args: &[Word]) -> Option<Matter> {
+    let copies = args.first().is_some_and(|word| word.text == "cp");
+    let container = matches!(
+        name,
+        "docker" | "podman" | "nerdctl" | "kubectl" | "oc" | "lxc"
+    );
+    let mut words = operands(args).filter(|_| copies && container);
+    let theirs = words.any(|word| {
+        let path = word.text.split_once(':').map(|(_, path)| path);
+        path.is_some_and(|path| is_others(&Place::new(path)))
+    });
+    when(Matter::Theirs, theirs)
 }

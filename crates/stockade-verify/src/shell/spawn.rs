@@ -6,6 +6,10 @@ use super::programs::Group;
 use super::{Judge, has};
 use crate::analysis::Nested;
 use crate::rule::Rule;
+use crate::words::Words;
+
+/// Programs that edit text.
+static EDITORS: Words = Words::new("shell/spawn editors");
 
 /// Files that programs run without being told their names.
 const IMPLICIT: &[(&[&str], &str)] = &[
@@ -120,7 +124,9 @@ impl Judge<'_> {
             | None => false,
             Some(wrapper) => !is_shell(wrapper),
         });
-        let alone = command.stage == 0 && self.script.pipelines[command.pipeline].stages == 1;
+        let typed = !matches!(command.stdin, stockade_shell::Stdin::Text(_));
+        let alone =
+            typed && command.stage == 0 && self.script.pipelines[command.pipeline].stages == 1;
         let to_terminal = command.redirects.iter().all(|redirect| {
             redirect.target.text == "/dev/tty" || self.is_terminal(&redirect.target)
         });
@@ -165,19 +171,7 @@ impl Judge<'_> {
 }
 
 fn is_editor(name: &str) -> bool {
-    matches!(
-        name,
-        "vi" | "vim"
-            | "nvim"
-            | "view"
-            | "ex"
-            | "rvim"
-            | "vimdiff"
-            | "ed"
-            | "nano"
-            | "pico"
-            | "emacs"
-    )
+    EDITORS.contains(&name)
 }
 
 /// An editor's command that runs a program: `:!sh`, `:terminal`.
@@ -193,16 +187,7 @@ fn leaves_editor(text: &str) -> bool {
 
 /// Whether a text would start a shell: its path as a word of its own.
 pub(super) fn names_shell(text: &str) -> bool {
-    const PATHS: &[&str] = &[
-        "/bin/sh",
-        "/bin/bash",
-        "/bin/dash",
-        "/bin/zsh",
-        "/bin/ksh",
-        "/usr/bin/sh",
-        "/usr/bin/bash",
-        "/usr/bin/zsh",
-    ];
+    static PATHS: Words = Words::new("shell/spawn paths");
     // What comes before when it is only named: a first line, a variable.
     const NAMED: &[&str] = &["#!", "SHELL=", "shell="];
     let Some((at, path)) = PATHS

@@ -7,21 +7,13 @@ use super::{Judge, has, operands};
 use crate::hosts;
 use crate::paths::Root;
 use crate::rule::Rule;
+use crate::words::Words;
 
 /// Where anyone may put files for a while.
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
 /// Who was here and what they did.
-const RECORDS: &[&str] = &[
-    "/var/log/wtmp",
-    "/var/log/btmp",
-    "/var/log/lastlog",
-    "/var/log/auth.log",
-    "/var/log/secure",
-    "/var/log/audit",
-    "/var/run/utmp",
-    "/run/utmp",
-];
+static RECORDS: Words = Words::new("shell/staging records");
 
 /// Directories with keys and password hashes among the rest.
 const WHOLE: &[&str] = &["/", "/etc", "/root", "/home"];
@@ -61,36 +53,6 @@ impl Judge<'_> {
             self.add(Rule::Exfiltration, command.span, reason);
         }
         staged
-    }
-
-    /// `scp file root@host:/etc/`: over the system of another machine.
-    pub(super) fn copies_over_system(&mut self, name: &str, command: &Command) {
-        let target = operands(command.args())
-            .last()
-            .map(|word| word.text.as_str());
-        let path = target
-            .and_then(|text| text.split_once(':'))
-            .map(|(_, path)| path);
-        let system = |path: &str| {
-            let inside = [
-                "/etc/",
-                "/bin/",
-                "/sbin/",
-                "/usr/bin/",
-                "/usr/sbin/",
-                "/lib/",
-                "/boot/",
-            ];
-            let whole = matches!(
-                path.trim_end_matches('/'),
-                "" | "/etc" | "/bin" | "/usr" | "/usr/bin" | "/boot" | "/lib"
-            );
-            path.starts_with('/') && (whole || inside.iter().any(|start| path.starts_with(start)))
-        };
-        if matches!(name, "scp" | "rsync") && self.is_brief() && path.is_some_and(system) {
-            let reason = format!("`{name}` writes over the system of another machine");
-            self.add(Rule::FileWrite, command.span, reason);
-        }
     }
 
     /// `scp file user@203.0.113.9:`: people name the machines they know.

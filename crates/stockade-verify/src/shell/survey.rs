@@ -1,52 +1,79 @@
 //! Looking around: loops over addresses and ports, and questions about what guards the machine.
 
-use stockade_shell::{Command, CommandId, HoleKind, Word};
-
 use super::gather::Matter;
 use super::programs::Group;
 use super::search::is_telling_pattern;
 use super::{Judge, has, operands};
 use crate::rule::Rule;
+use crate::words::Words;
+use stockade_shell::{Command, CommandId, HoleKind, Word};
 
 /// Programs that watch a machine, by parts of their names (MITRE ATT&CK T1518.001).
-const GUARDS: &[&str] = &[
-    "falcon",
-    "crowdstrike",
-    "nessus",
-    "cbagent",
-    "cbdaemon",
-    "carbonblack",
-    "auditbeat",
-    "packetbeat",
-    "osquery",
-    "wazuh",
-    "ossec",
-    "sentinelone",
-    "sentinelagent",
-    "mdatp",
-    "wdavdaemon",
-    "clamd",
-    "sophos",
-    "mcafee",
-    "rkhunter",
-    "tripwire",
-    "littlesnitch",
-    "little snitch",
-    "elastic-agent",
-    "esets",
-    "trendmicro",
-    "ds_agent",
-    "qualys",
-];
+static GUARDS: Words = Words::new("shell/survey guards");
 
 impl Judge<'_> {
+    /// `for p in {1..1024}; do echo > /dev/tcp/host/$p; done`: one port after the other.
+    pub(super) fn port_loops(&mut self) {
+        let source = self.source;
+        if !self.is_brief() {
+            return;
+        }
+        for (at, _) in source.match_indices("/dev/tcp/").take(8) {
+            let rest = &source[at..];
+            let end = rest
+                .find([' ', ')', '"', '\'', ';', '\n', '&'])
+                .unwrap_or(rest.len());
+            let mut names = rest[..end].split('$').skip(1).map(|name| {
+                let name = name.trim_start_matches('{');
+                let end = name.find(|c: char| !c.is_alphanumeric() && c != '_');
+                &name[..end.unwrap_or(name.len())]
+            });
+            let counted = |name: &str| {
+                let counts = [
+                    format!("for {name} in {{"),
+                    format!("for {name} in $(seq"),
+                    format!("for {name} in `seq"),
+                    format!("for (({name}="),
+                    format!("for (( {name}="),
+                ];
+                !name.is_empty() && counts.iter().any(|count| source.contains(count))
+            };
+            if names.any(counted) {
+                let span = crate::result::Span::new(at, at + end);
+                let reason = "tries one address or port after the other";
+                return self.add(Rule::SystemSurvey, span, reason);
+            }
+        }
+    }
+
+    /// Passwords in recorded traffic.
+    fn searches_recording(&mut self, id: CommandId, name: &str, command: &Command) {
+        if !matches!(name, "grep" | "egrep" | "rg" | "awk") {
+            return;
+        }
+        let telling = |word: &Word| {
+            let text = word.text.to_ascii_lowercase();
+            is_telling_pattern(&text) || text.contains("pass") || text.contains("login")
+        };
+        if !command.args().iter().any(telling) {
+            return;
+        }
+        let fed = self
+            .data_on_input(id)
+            .filter(|found| found.matter == Matter::Machine);
+        let named = operands(command.args()).find_map(|word| self.held(word, &word.text));
+        let recorded = |by: &str| Group::Captures.has(by);
+        if fed.or(named).is_some_and(|found| recorded(&found.by)) {
+            let reason = "searches recorded traffic for secrets";
+            self.add(Rule::Surveillance, command.span, reason);
+        }
+    }
+
     pub(super) fn survey_command(&mut self, id: CommandId, name: &str, command: &Command) {
         self.asks_for_guards(name, command);
-        self.searches_records(id, name, command);
         self.sweeps(id, name, command);
         self.searches_recording(id, name, command);
         self.asks_for_rights(id, name, command);
-        self.tries_passwords(id, name, command);
     }
 
     /// `ps aux | grep falcon-sensor`: what would notice.
@@ -72,36 +99,6 @@ impl Judge<'_> {
             });
         if asked > 1 || asked == 1 && (listed || matches!(name, "pgrep" | "pidof")) {
             let reason = "asks which programs watch this machine";
-            self.add(Rule::SystemSurvey, command.span, reason);
-        }
-    }
-
-    /// `history | grep passw`, `ps auxe | grep TOKEN`, `locate id_rsa`.
-    fn searches_records(&mut self, id: CommandId, name: &str, command: &Command) {
-        let secret = |word: &Word| super::search::names_secret(&word.text);
-        if matches!(name, "locate" | "mlocate" | "plocate") && operands(command.args()).any(secret)
-        {
-            let reason = "searches the system for keys and credentials";
-            return self.add(Rule::SystemSurvey, command.span, reason);
-        }
-        if !matches!(name, "grep" | "egrep" | "rg" | "awk") || !self.is_brief() {
-            return;
-        }
-        let telling = |word: &Word| is_telling_pattern(&word.text);
-        let records = |other: CommandId| {
-            let other = &self.script.commands[other];
-            let shows = |word: &Word| word.text.contains('e') && word.text.len() > 2;
-            match other.name() {
-                Some("history" | "fc") => true,
-                Some("ps") => other
-                    .args()
-                    .first()
-                    .is_some_and(|word| shows(word) && word.text.ends_with(['e', 'w'])),
-                _ => false,
-            }
-        };
-        if command.args().iter().any(telling) && self.script.upstream(id).into_iter().any(records) {
-            let reason = "searches what people typed or run for secrets";
             self.add(Rule::SystemSurvey, command.span, reason);
         }
     }
@@ -149,40 +146,6 @@ impl Judge<'_> {
         }
     }
 
-    /// `for p in {1..1024}; do echo > /dev/tcp/host/$p; done`: one port after the other.
-    pub(super) fn port_loops(&mut self) {
-        let source = self.source;
-        if !self.is_brief() {
-            return;
-        }
-        for (at, _) in source.match_indices("/dev/tcp/").take(8) {
-            let rest = &source[at..];
-            let end = rest
-                .find([' ', ')', '"', '\'', ';', '\n', '&'])
-                .unwrap_or(rest.len());
-            let mut names = rest[..end].split('$').skip(1).map(|name| {
-                let name = name.trim_start_matches('{');
-                let end = name.find(|c: char| !c.is_alphanumeric() && c != '_');
-                &name[..end.unwrap_or(name.len())]
-            });
-            let counted = |name: &str| {
-                let counts = [
-                    format!("for {name} in {{"),
-                    format!("for {name} in $(seq"),
-                    format!("for {name} in `seq"),
-                    format!("for (({name}="),
-                    format!("for (( {name}="),
-                ];
-                !name.is_empty() && counts.iter().any(|count| source.contains(count))
-            };
-            if names.any(counted) {
-                let span = crate::result::Span::new(at, at + end);
-                let reason = "tries one address or port after the other";
-                return self.add(Rule::SystemSurvey, span, reason);
-            }
-        }
-    }
-
     /// `ls -alR /etc | awk '$1 ~ /^.....w/'`: what anyone may write.
     fn asks_for_rights(&mut self, id: CommandId, name: &str, command: &Command) {
         let asks = |word: &Word| {
@@ -200,73 +163,6 @@ impl Judge<'_> {
         if lists {
             let reason = "searches for places with special rights";
             self.add(Rule::SystemSurvey, command.span, reason);
-        }
-    }
-
-    /// One password after the other, from a list.
-    fn tries_passwords(&mut self, id: CommandId, name: &str, command: &Command) {
-        // The source is searched below: only for what is brief, and for these.
-        if !self.is_brief() || !matches!(name, "sshpass" | "su" | "sudo") {
-            return;
-        }
-        let args = command.args();
-        let reads = |other: &Command| matches!(other.name(), Some("cat" | "head" | "crunch"));
-        // Words of a loop: known, and several in the place of one.
-        let given = args.iter().position(|word| word.text == "-p");
-        let given = given.and_then(|at| args.get(at + 1..at + 3));
-        let several = |pair: &[Word]| pair[0].span == pair[1].span && pair[0].text != pair[1].text;
-        if name == "sshpass" && given.is_some_and(several) {
-            let reason = "tries one password after the other";
-            return self.add(Rule::SystemSurvey, command.span, reason);
-        }
-        let listed = |word: &Word| {
-            let mut inner = word.substitutions().flatten();
-            let several = self.source.contains("for ");
-            several && inner.any(|other| reads(&self.script.commands[other]))
-        };
-        let tried = match name {
-            "sshpass" => args.iter().any(listed),
-            "su" => true,
-            "sudo" => has(args, "S", &["stdin"]),
-            _ => false,
-        };
-        let looped = self.source.contains("while read") || self.source.contains("while IFS");
-        let fed = self.script.upstream(id).into_iter().any(|other| {
-            let other = &self.script.commands[other];
-            // The words of a loop are known, and yet they are one after the other.
-            let variable = other.args().iter().any(|word| {
-                let written = self.source.get(word.span.start..word.span.end);
-                word.variables().next().is_some() || written.is_some_and(|text| text.contains('$'))
-            });
-            other.name() == Some("echo") && (variable || other.args().iter().any(listed))
-        });
-        let read = |word: &Word| word.variables().next().is_some();
-        let from_list = tried && (name == "sshpass" || fed && self.source.contains("for "));
-        let by_line = looped && (tried && fed || name == "sshpass" && args.iter().any(read));
-        if from_list || by_line {
-            let reason = "tries one password after the other";
-            self.add(Rule::SystemSurvey, command.span, reason);
-        }
-    }
-
-    /// Passwords in recorded traffic.
-    fn searches_recording(&mut self, id: CommandId, name: &str, command: &Command) {
-        if !matches!(name, "grep" | "egrep" | "rg" | "awk") {
-            return;
-        }
-        let telling = |word: &Word| {
-            let text = word.text.to_ascii_lowercase();
-            is_telling_pattern(&text) || text.contains("pass") || text.contains("login")
-        };
-        if !command.args().iter().any(telling) {
-            return;
-        }
-        let fed = self.fed(id).filter(|found| found.matter == Matter::Machine);
-        let named = operands(command.args()).find_map(|word| self.held(word, &word.text));
-        let recorded = |by: &str| Group::Captures.has(by);
-        if fed.or(named).is_some_and(|found| recorded(&found.by)) {
-            let reason = "searches recorded traffic for secrets";
-            self.add(Rule::Surveillance, command.span, reason);
         }
     }
 }

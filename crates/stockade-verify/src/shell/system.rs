@@ -8,8 +8,36 @@ use super::{Judge, has, operands, value_of};
 use crate::hosts;
 use crate::paths::{Kind, Place};
 use crate::rule::Rule;
+use crate::words::Words;
 
 impl Judge<'_> {
+    fn install(&mut self, name: &str, command: &Command) {
+        let args = command.args();
+        let verb = |word: &Word| {
+            matches!(
+                word.text.as_str(),
+                "install" | "i" | "add" | "get" | "run" | "exec" | "apply" | "create" | "-i"
+            )
+        };
+        let runs = matches!(name, "npx" | "uvx" | "bunx" | "rpm");
+        if !runs && !args.iter().any(verb) {
+            return;
+        }
+        let odd = args.iter().find(|word| {
+            let text = word.text.as_str();
+            let text = text.strip_prefix("git+").unwrap_or(text);
+            let text = text.split_once(" @ ").map_or(text, |(_, url)| url);
+            let plain = text.starts_with("http://");
+            let at_once = matches!(name, "npx" | "bunx" | "uvx") && hosts::is_url(text);
+            (plain || at_once) && !hosts::host_of(text).is_some_and(hosts::is_local)
+                || hosts::is_url(text) && hosts::suspicion(text).is_some()
+        });
+        if let Some(word) = odd {
+            let reason = format!("`{name}` installs from {}", word.text);
+            self.add(Rule::DownloadRun, command.span, reason);
+        }
+    }
+
     pub(super) fn system_command(&mut self, id: CommandId, name: &str, command: &Command) {
         let args = command.args();
         let span = command.span;
@@ -38,7 +66,6 @@ impl Judge<'_> {
             {
                 self.warn(Rule::ContainerEscape, span, "mounts a disk");
             }
-            "chroot" => self.enters_disk(id, command),
             "useradd" | "adduser" | "usermod" if value_of(args, 'u', &["uid"]) == Some("0") => {
                 let reason = "makes an account that is root under another name";
                 self.findings.firm(Rule::AccountChange, span, reason);
@@ -49,27 +76,6 @@ impl Judge<'_> {
                 self.install(name, command);
             }
             _ => {}
-        }
-    }
-
-    /// `mount /dev/sda1 /mnt && chroot /mnt`: the system that is on a disk.
-    fn enters_disk(&mut self, id: CommandId, command: &Command) {
-        let Some(root) = operands(command.args()).next() else {
-            return;
-        };
-        let mounted = |other: &Command| {
-            let named = |text: &str| text.trim_end_matches('/') == root.text.trim_end_matches('/');
-            other.name() == Some("mount")
-                && other.args().iter().any(|word| named(&word.text))
-                && other
-                    .args()
-                    .iter()
-                    .any(|word| Place::new(&word.text).is(Kind::Disk))
-        };
-        let before = self.script.commands[..id].iter();
-        if self.is_brief() && before.rev().take(64).any(mounted) {
-            let reason = "mounts a disk and enters the system on it";
-            self.add(Rule::ContainerEscape, command.span, reason);
         }
     }
 
@@ -110,26 +116,7 @@ impl Judge<'_> {
     }
 
     fn kill(&mut self, name: &str, command: &Command) {
-        const GUARDS: &[&str] = &[
-            "cron",
-            "crond",
-            "sshd",
-            "auditd",
-            "rsyslogd",
-            "syslogd",
-            "falcon-sensor",
-            "clamd",
-            "osqueryd",
-            "wazuh-agentd",
-            "ossec-agentd",
-            "wdavdaemon",
-            "mdatp",
-            "sentinelctl",
-            "fail2ban-server",
-            "firewalld",
-            "snort",
-            "suricata",
-        ];
+        static GUARDS: Words = Words::new("shell/system guards");
         let args = command.args();
         let target = |text: &str| args.iter().skip(1).any(|word| word.text == text);
         let asks = |word: &Word| {
@@ -142,9 +129,10 @@ impl Judge<'_> {
         let fatal = !args.iter().any(asks);
         let itself = |word: &Word| word.text == "$$" && word.variables().any(|name| name == "$");
         let hard = |word: &Word| matches!(word.text.as_str(), "-9" | "-KILL" | "-SIGKILL");
-        if args.iter().any(itself) && args.iter().any(hard) && self.is_brief() {
+        if args.iter().any(itself) && args.iter().any(hard) {
             let reason = "ends its own shell before that writes its history";
-            self.add(Rule::TraceRemoval, command.span, reason);
+            self.findings
+                .only_in_excerpt(Rule::TraceRemoval, command.span, reason);
         }
         let everything = name == "kill" && (target("-1") || target("1") && fatal);
         let by_name = matches!(name, "pkill" | "killall");
@@ -235,15 +223,7 @@ impl Judge<'_> {
     }
 
     fn volume(&mut self, name: &str, command: &Command, value: &str) {
-        const DOORS: &[&str] = &[
-            "/",
-            "/etc",
-            "/proc",
-            "/sys",
-            "/boot",
-            "/var/run",
-            "/var/lib/docker",
-        ];
+        static DOORS: Words = Words::new("shell/system doors");
         let named = value.split(',').find_map(|part| {
             part.strip_prefix("source=")
                 .or_else(|| part.strip_prefix("src="))
@@ -256,33 +236,6 @@ impl Judge<'_> {
         } else if place.is(Kind::Credential) {
             let reason = format!("`{name}` gives a container {source}");
             self.add(Rule::CredentialRead, command.span, reason);
-        }
-    }
-
-    fn install(&mut self, name: &str, command: &Command) {
-        let args = command.args();
-        let verb = |word: &Word| {
-            matches!(
-                word.text.as_str(),
-                "install" | "i" | "add" | "get" | "run" | "exec" | "apply" | "create" | "-i"
-            )
-        };
-        let runs = matches!(name, "npx" | "uvx" | "bunx" | "rpm");
-        if !runs && !args.iter().any(verb) {
-            return;
-        }
-        let odd = args.iter().find(|word| {
-            let text = word.text.as_str();
-            let text = text.strip_prefix("git+").unwrap_or(text);
-            let text = text.split_once(" @ ").map_or(text, |(_, url)| url);
-            let plain = text.starts_with("http://");
-            let at_once = matches!(name, "npx" | "bunx" | "uvx") && hosts::is_url(text);
-            (plain || at_once) && !hosts::host_of(text).is_some_and(hosts::is_local)
-                || hosts::is_url(text) && hosts::suspicion(text).is_some()
-        });
-        if let Some(word) = odd {
-            let reason = format!("`{name}` installs from {}", word.text);
-            self.add(Rule::DownloadRun, command.span, reason);
         }
     }
 
@@ -305,7 +258,7 @@ impl Judge<'_> {
                 .find(|(name, value)| {
                     matches!(*name, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES")
                         && value.starts_with('/')
-                        && !is_known(value)
+                        && !is_installed(value)
                 });
             if let Some((_, library)) = loaded {
                 let reason = format!("loads {library} into other programs");
@@ -319,7 +272,7 @@ impl Judge<'_> {
                 "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" if !value.is_empty() => {
                     let reason = format!("loads {value} into other programs");
                     let unknown = assignment.value.literal().is_none();
-                    if unknown || is_known(value) {
+                    if unknown || is_installed(value) {
                         self.warn(Rule::ProcessTamper, span, reason);
                     } else {
                         self.add(Rule::ProcessTamper, span, reason);
@@ -370,31 +323,6 @@ impl Judge<'_> {
     }
 }
 
-/// Libraries that people preload to debug or measure, where packages put them.
-fn is_known(library: &str) -> bool {
-    const KNOWN: &[&str] = &[
-        "libfaketime",
-        "libjemalloc",
-        "libtcmalloc",
-        "libasan",
-        "libmimalloc",
-        "libfakeroot",
-        "libeatmydata",
-        "libgtk3-nocsd",
-        "libstdc++",
-        "libSegFault",
-        "libtsan",
-        "libubsan",
-        "libsandbox",
-    ];
-    let placed = !library.contains('/')
-        || ["/usr/", "/lib", "/opt/", "/nix/", "$"]
-            .iter()
-            .any(|start| library.starts_with(start));
-    let file = library.rsplit('/').next().unwrap_or_default();
-    placed && KNOWN.iter().any(|known| file.starts_with(known))
-}
-
 /// `date -j`, `date -ujf%s`: BSD's option not to set the clock.
 fn converts_only(args: &[Word]) -> bool {
     args.iter().any(|word| {
@@ -418,4 +346,11 @@ fn is_strong(capability: &str) -> bool {
         name,
         "ALL" | "SYS_ADMIN" | "SYS_PTRACE" | "SYS_MODULE" | "DAC_READ_SEARCH"
     )
+}
+
+/// A library of the system's own: whoever puts one there has all rights already.
+fn is_installed(library: &str) -> bool {
+    ["/lib", "/usr/lib", "/usr/local/lib"]
+        .iter()
+        .any(|start| library.starts_with(start))
 }

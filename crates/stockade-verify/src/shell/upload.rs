@@ -4,7 +4,7 @@ use stockade_shell::{Command, CommandId, Word};
 
 use super::gather::{Gathered, Matter, is_dump, is_named_secret, is_others, is_telling};
 use super::misplaced::misplaced_secret;
-use super::sent::{Sent, configured, sent_data};
+use super::sent::{Sent, sent_data};
 use super::{Judge, has, operands, value_of};
 use crate::files::Writing;
 use crate::hosts;
@@ -29,7 +29,7 @@ impl Judge<'_> {
         let far = operands(command.args()).any(far);
         let named = (matches!(name, "ssh" | "rsh") || !far) && !strange;
         if let Some(found) = self
-            .fed(id)
+            .data_on_input(id)
             .filter(|found| !named || found.matter > Matter::Work)
         {
             let reason = format!("sends what `{}` gathers through `{name}`", found.by);
@@ -94,7 +94,6 @@ impl Judge<'_> {
         if let Some(word) = args.iter().find(|word| word.text.starts_with("file://")) {
             self.read_at(&word.text, command.span);
         }
-        self.fetches_into_memory(name, command);
         let output = match name {
             "curl" => value_of(args, 'o', &["output"]),
             _ => value_of(args, 'O', &["output-document"])
@@ -109,23 +108,9 @@ impl Judge<'_> {
         }
     }
 
-    /// `wget -O /dev/shm/x`: where nothing is left of it when the machine stops.
-    fn fetches_into_memory(&mut self, name: &str, command: &Command) {
-        let mut words = command.args().iter().map(|word| word.text.as_str());
-        let target = words.find(|text| {
-            let there = text.contains("/dev/shm/") || text.ends_with("/dev/shm");
-            there && !hosts::is_url(text)
-        });
-        if let Some(target) = target.filter(|_| self.is_brief()) {
-            let reason = format!("`{name}` fetches into memory, {target}");
-            self.add(Rule::DownloadRun, command.span, reason);
-        }
-    }
-
     /// Files and what commands tell of this machine, in an upload.
     fn uploads(&mut self, id: CommandId, name: &str, command: &Command, local: bool) -> bool {
         let mut sent = sent_data(name, command.args());
-        sent.extend(configured(command));
         if matches!(name, "http" | "https" | "httpie" | "xh" | "xhs") {
             // `name@file`, `name=@file`, `@file`
             let items = command.args().iter().filter_map(|word| {
@@ -153,9 +138,8 @@ impl Judge<'_> {
             }
             if file.starts_with('$') && !local {
                 // Whatever it is: a long script knows.
-                let brief = self.is_brief();
                 self.findings
-                    .weigh(brief, Rule::Exfiltration, command.span, reason);
+                    .excerpt(Rule::Exfiltration, command.span, reason);
                 return true;
             }
         }
@@ -174,7 +158,7 @@ impl Judge<'_> {
         let posts = posts || self.takes_from_input(id, command);
         // `cat secret | curl host`: meant to, even if nothing arrives.
         let meant = |found: &Gathered| found.matter == Matter::Theirs && self.is_brief();
-        if let Some(found) = self.fed(id).filter(|found| posts || meant(found)) {
+        if let Some(found) = self.data_on_input(id).filter(|found| posts || meant(found)) {
             let reason = format!("`{name}` sends what `{}` gathers", found.by);
             self.leaks(&found, command, reason);
             return true;
@@ -292,7 +276,6 @@ impl Judge<'_> {
                 return self.add(Rule::NetworkHost, command.span, reason);
             }
         }
-        self.copies_over_system(name, command);
         if self.sends_to_address(name, command) {
             return;
         }
@@ -307,6 +290,11 @@ impl Judge<'_> {
 fn names_shell(line: &str) -> bool {
     let mut words = line.split(|c: char| !c.is_ascii_alphanumeric());
     words.any(stockade_shell::is_shell)
+}
+
+/// `host:path`, `remote:`, a URL.
+fn is_remote(text: &str) -> bool {
+    text.contains(':') && !text.starts_with(['/', '~', '.', '$'])
 }
 
 /// Several variables that say who runs this and where, in one request.
@@ -329,9 +317,4 @@ fn tells_who(args: &[Word]) -> bool {
     told.sort_unstable();
     told.dedup();
     told.len() > 1
-}
-
-/// `host:path`, `remote:`, a URL.
-fn is_remote(text: &str) -> bool {
-    text.contains(':') && !text.starts_with(['/', '~', '.', '$'])
 }

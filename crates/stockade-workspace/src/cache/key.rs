@@ -54,6 +54,11 @@ pub(super) fn stat(key: &[u8], dev: u64) -> Option<Stat> {
     })
 }
 
+/// The same where the device does not matter.
+pub(crate) fn stat_of_key(key: &[u8; KEY]) -> Option<Stat> {
+    stat(key, 0)
+}
+
 /// Whether a change after `looked` would certainly show. The change time can't be set by programs;
 /// where it has a fraction of a second, the file system keeps fractions, as fine as the kernel's
 /// clock ticks. Where it has none it may be one that keeps (two) seconds. A time in the future,

@@ -10,9 +10,24 @@ use crate::fsck::{self, FsckReport};
 use crate::gc::{self, GcReport};
 use crate::name::WorkspaceName;
 use crate::overlay::{self, Overlay};
-use crate::progress::Progress;
+use crate::progress::{Progress, Silent};
+use crate::restore;
 use crate::state::{WorkspaceState, now_ms};
-use crate::workspace::Place;
+use crate::store::Session;
+use crate::workspace::{Held, Place};
+
+/// Undoes or finishes what was interrupted: the store may have the only copy of the host's files.
+fn put_in_order(session: &Session, held: &Held) -> Result<(), Error> {
+    restore::recover(session, held, &Silent)?;
+    if Overlay::exists(&held.place) {
+        match Overlay::open(held.place.clone(), held.state.dir.clone()) {
+            // There is nothing to be put in order by.
+            Ok(_) | Err(Error::Damaged { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
 
 impl WorkspaceManager {
     /// All workspaces, the newest first.
@@ -86,6 +101,7 @@ impl WorkspaceManager {
         if held.state.is_alive() {
             return Err(Error::Alive(name.clone()));
         }
+        put_in_order(&session, &held)?;
         let _lock = overlay::lock(&held.place)?;
         self.discard_files(&held.place)
     }
@@ -134,6 +150,9 @@ impl WorkspaceManager {
             let used = held.state.used_ms.max(overlay::used_ms(&held.place.path));
             let old = now_ms().saturating_sub(used) > age;
             if old && !held.state.is_alive() {
+                if put_in_order(&session, &held).is_err() {
+                    continue;
+                }
                 let _lock = match overlay::lock(&held.place) {
                     Err(Error::OverlayBusy(_)) => continue,
                     lock => lock?,

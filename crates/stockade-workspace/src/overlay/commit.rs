@@ -1,30 +1,32 @@
 //! Making the host's directory what the view over it shows.
 //!
-//! First it is checked that the host's files are what they were when the layer changed them; then
-//! everything is copied to a directory beside them; then each file changes places with the host's
-//! in one step. After a crash every file is the old one or the new one, and a commit can be done
-//! again: what is the same already is no conflict.
+//! Planned first (see `plan`), then carried out as a whole or not at all (see `transaction`). What
+//! the guard keeps back, and what was not chosen, stays in the overlay.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, SeekFrom};
+use rustix::fs::{AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::base::Base;
-use super::layer::{self, Entry, Said, on_host};
-use super::{Overlay, directory};
+use super::journal::{self, Journal, Merged, RootJournal};
+use super::layer::{self, Said, on_host, stat_if_any};
+use super::plan::{self, Request, RootPlan};
+use super::step::{InodeId, Step};
+use super::view::{HostView, MergedView};
+use super::{Overlay, directory, transaction};
+use crate::cache::exactly_now;
 use crate::content;
 use crate::error::{Error, Trying};
-use crate::exclude::STAGE_PREFIX;
-use crate::files::{self, Stat};
-use crate::restore::{set_attributes, set_attributes_at, set_times};
-use crate::workspace::{read_json, write_json};
-use crate::xattr;
+use crate::files;
+use crate::guard::{CommitGuard, KeptBack};
+use crate::identity::{self, Identity};
+use crate::restore::set_attributes_at;
+use crate::tree::Time;
 
 /// What becomes of files that the host changed meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,24 @@ pub enum Resolve {
     Ours,
     /// They stay, and the overlay's are forgotten.
     Theirs,
+}
+
+/// How an overlay is committed.
+#[expect(
+    missing_debug_implementations,
+    clippy::exhaustive_structs,
+    reason = "callers fill it in, with a guard of their own"
+)]
+pub struct CommitOptions<'a> {
+    /// Whole paths; with what is below them. Everything if there are none.
+    pub paths: &'a [PathBuf],
+    /// What becomes of conflicts.
+    pub resolve: Resolve,
+    /// Asked about every change.
+    pub guard: &'a dyn CommitGuard,
+    /// Whether to wait until the disk has everything. Without it a power failure can lose what was
+    /// committed, as it can lose what any program wrote; a kill never can.
+    pub durable: bool,
 }
 
 /// What a commit changed.
@@ -50,491 +70,331 @@ pub struct CommitReport {
     pub adjusted: u64,
     /// Files that stayed as the host had them.
     pub kept: Vec<PathBuf>,
+    /// Changes that the guard did not let pass; they are still in the overlay.
+    pub kept_back: Vec<KeptBack>,
 }
 
-/// Directories that a commit uses while it works.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Journal {
-    stages: Vec<Staged>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Staged {
-    #[serde(with = "crate::state::path")]
-    root: PathBuf,
-    name: String,
-}
-
-/// One thing to do below a root.
-#[derive(Debug)]
-enum Act {
-    Remove(Vec<u8>),
-    Directory(Vec<u8>),
-    Put(Vec<u8>),
-    /// The content is the same.
-    Adjust(Vec<u8>),
-}
-
-/// A root and its layer.
-struct Pair<'a> {
-    root: &'a Path,
-    root_fd: OwnedFd,
-    upper: PathBuf,
-    upper_fd: OwnedFd,
-    acts: Vec<Act>,
-    /// Directories of the layer that were chosen, with their attributes there.
-    directories: BTreeMap<Vec<u8>, Stat>,
-    chosen: Vec<Entry>,
-    kept: Vec<Vec<u8>>,
+/// A root and its layer, both open.
+pub(super) struct Pair<'a> {
+    pub(super) root: &'a Path,
+    pub(super) identity: Option<&'a Identity>,
+    pub(super) layer: &'a str,
+    pub(super) host: OwnedFd,
+    pub(super) upper: OwnedFd,
 }
 
 impl Overlay {
-    /// Commits what the overlay changed: all of it, or what is at or below `paths`. What was
-    /// committed is no longer part of the overlay.
+    /// Commits what the overlay changed, all of it or nothing. What was committed is no longer part
+    /// of the overlay; what the guard kept back still is.
     ///
     /// # Errors
-    /// If there is nothing at or below one of the paths, if the machine was started anew and nobody has [taken it as
-    /// complete](Self::take_as_complete), if files of the host changed meanwhile and `resolve` does
-    /// not say what to do, or if something can't be written; each file is then the old one or the
-    /// new one.
-    pub fn commit(self, paths: &[PathBuf], resolve: Resolve) -> Result<CommitReport, Error> {
+    /// If there is nothing at or below one of the paths, if the machine was started anew and nobody
+    /// has [taken it as complete](Self::take_as_complete), if files of the host changed meanwhile
+    /// and the options don't say what to do, or if something can't be written; nothing of the host
+    /// has changed then.
+    pub fn commit(self, options: &CommitOptions<'_>) -> Result<CommitReport, Error> {
         if self.was_restarted() {
             return Err(Error::Restarted(self.place.name));
         }
+        self.place.state()?.check_quiet()?;
+        let _quiet = self.place.keep_quiet()?;
         self.note()?;
-        let mut base = Base::load(&directory(&self.place))?;
-        let mut report = CommitReport::default();
-        let mut pairs = Vec::new();
-        let mut conflicts = Vec::new();
-        for root in &self.index.roots {
-            let mut pair = Pair::open(&root.path, self.upper(root))?;
-            pair.choose(paths)?;
-            pair.plan(&base, resolve, &mut conflicts)?;
-            pairs.push(pair);
-        }
-        for path in paths {
-            let is_at = |pair: &Pair<'_>| {
-                let chosen = pair.chosen.iter().map(|entry| &entry.path);
-                let mut all = chosen.chain(&pair.kept);
-                all.any(|entry| files::full(pair.root, entry).starts_with(path))
-            };
-            if !pairs.iter().any(is_at) {
+        let pairs = self.pairs()?;
+        let base = Base::load(&directory(&self.place))?;
+        let plans = plan_all(&pairs, &base, options)?;
+        for path in options.paths {
+            if !plans.iter().any(|plan| plan.found.contains(path)) {
                 return Err(Error::NoChange {
                     workspace: self.place.name.clone(),
                     path: path.clone(),
                 });
             }
         }
-        if resolve == Resolve::Refuse && !conflicts.is_empty() {
+        let mut report = CommitReport::default();
+        let mut conflicts = Vec::new();
+        for (pair, plan) in pairs.iter().zip(&plans) {
+            let full = |path: &[u8]| files::full(pair.root, path);
+            conflicts.extend(plan.conflicts.iter().map(|path| full(path)));
+            report.kept_back.extend(kept_back(pair, plan));
+            report.written += plan.written;
+            report.removed += plan.removed;
+            report.adjusted += plan.adjusted;
+        }
+        if options.resolve == Resolve::Refuse && !conflicts.is_empty() {
             return Err(Error::HostChanged(conflicts));
         }
-        if resolve == Resolve::Theirs {
+        if options.resolve == Resolve::Theirs {
             report.kept = conflicts;
         }
+        let since = self
+            .index
+            .since
+            .map(|(seconds, nanos)| Time { seconds, nanos });
+        options
+            .guard
+            .before_commit(since)
+            .trying("prepare the commit in", self.dir())?;
+        let whole = plans
+            .iter()
+            .all(|plan| !plan.has_rest && plan.kept.is_empty());
         let journal = Journal {
-            stages: pairs
+            id: files::random_name(),
+            whole,
+            roots: pairs
                 .iter()
-                .map(|pair| Staged {
-                    root: pair.root.to_owned(),
-                    name: format!(
-                        "{}{}",
-                        String::from_utf8_lossy(STAGE_PREFIX),
-                        files::random_name()
-                    ),
-                })
+                .zip(&plans)
+                .map(|(pair, plan)| pair.journal(plan))
                 .collect(),
         };
-        let journal_file = directory(&self.place).join(JOURNAL);
-        write_json(&journal_file, &journal)?;
-        for (pair, staged) in pairs.iter().zip(&journal.stages) {
-            pair.apply(&staged.name, &mut report)?;
-        }
-        files::remove_file(&journal_file)?;
-        if paths.is_empty() {
-            self.discard()?;
-            return Ok(report);
-        }
-        for pair in &pairs {
-            pair.forget(&mut base)?;
-        }
-        base.save()?;
+        let opened: Vec<_> = pairs
+            .iter()
+            .zip(&plans)
+            .map(|(pair, plan)| (plan, &pair.host, &pair.upper))
+            .collect();
+        let journal = transaction::prepare(&self, journal, &opened)?;
+        let plans: Vec<&RootPlan> = plans.iter().collect();
+        transaction::apply(&self, &journal, &plans, options.durable)?;
+        drop(opened);
+        drop(pairs);
+        finish(&self, &journal)?;
         Ok(report)
     }
-}
 
-/// Removes what a commit that was interrupted had prepared.
-pub(super) fn recover(overlay: &Overlay) -> Result<(), Error> {
-    let directory = directory(&overlay.place);
-    let Some(journal) = read_journal(&directory)? else {
-        return Ok(());
-    };
-    for staged in &journal.stages {
-        files::remove_tree(&staged.root.join(&staged.name))?;
-    }
-    files::remove_file(&directory.join(JOURNAL))
-}
-
-/// Whether the journal of a commit makes sense, if there is one.
-pub(super) fn check(directory: &Path) -> Result<(), Error> {
-    read_journal(directory).map(drop)
-}
-
-const JOURNAL: &str = "commit.json";
-
-fn read_journal(directory: &Path) -> Result<Option<Journal>, Error> {
-    let path = directory.join(JOURNAL);
-    if !path.exists() {
-        return Ok(None);
-    }
-    let journal: Journal = read_json(&path)?;
-    for staged in &journal.stages {
-        let name = staged.name.as_bytes();
-        if !name.starts_with(STAGE_PREFIX) || !crate::tree::is_component(name) {
-            return Err(Error::damaged(&path, "it names no directory of a commit"));
-        }
-    }
-    Ok(Some(journal))
-}
-
-impl<'a> Pair<'a> {
-    fn open(root: &'a Path, upper: PathBuf) -> Result<Self, Error> {
-        Ok(Self {
-            root,
-            root_fd: files::open_top(root)?,
-            upper_fd: files::open_top(&upper)?,
-            upper,
-            acts: Vec::new(),
-            directories: BTreeMap::new(),
-            chosen: Vec::new(),
-            kept: Vec::new(),
-        })
-    }
-
-    fn choose(&mut self, paths: &[PathBuf]) -> Result<(), Error> {
-        for entry in layer::entries(&self.upper)? {
-            let full = files::full(self.root, &entry.path);
-            if paths.is_empty() || paths.iter().any(|path| full.starts_with(path)) {
-                self.chosen.push(entry);
-            }
-        }
-        Ok(())
-    }
-
-    fn plan(
-        &mut self,
-        base: &Base,
-        resolve: Resolve,
-        conflicts: &mut Vec<PathBuf>,
-    ) -> Result<(), Error> {
-        for entry in std::mem::take(&mut self.chosen) {
-            let full = files::full(self.root, &entry.path);
-            let host = on_host(self.root_fd.as_fd(), &entry.path).trying("look at", &full)?;
-            let acts = self.acts_for(&entry, host.as_ref())?;
-            let matters = acts
-                .iter()
-                .any(|act| !matches!(act, Act::Directory(_) | Act::Adjust(_)));
-            if matters && !base.is_unchanged(&full, host.as_ref()) {
-                conflicts.push(full);
-                if resolve == Resolve::Theirs {
-                    self.kept.push(entry.path);
-                    continue;
-                }
-            }
-            if let Said::Directory { stat, .. } = &entry.said {
-                self.directories.insert(entry.path.clone(), *stat);
-            }
-            self.acts.extend(acts);
-            self.chosen.push(entry);
-        }
-        Ok(())
-    }
-
-    /// What has to be done for an entry of the layer.
-    fn acts_for(&self, entry: &Entry, host: Option<&Stat>) -> Result<Vec<Act>, Error> {
-        let path = entry.path.clone();
-        Ok(match (&entry.said, host) {
-            (Said::Whiteout, None) => Vec::new(),
-            (Said::Whiteout, Some(_)) => vec![Act::Remove(path)],
-            (Said::Directory { opaque, .. }, Some(host)) if host.is_dir() => {
-                if *opaque {
-                    self.hidden(&path)?
-                } else {
-                    Vec::new()
-                }
-            }
-            (Said::Directory { .. }, Some(_)) => {
-                vec![Act::Remove(path.clone()), Act::Directory(path)]
-            }
-            (Said::Directory { .. }, None) => vec![Act::Directory(path)],
-            (Said::File(stat), Some(host)) if self.is_same(&path, stat, host)? => {
-                if layer::attributes(stat) == layer::attributes(host) && stat.mtime == host.mtime {
-                    Vec::new()
-                } else {
-                    vec![Act::Adjust(path)]
-                }
-            }
-            (Said::File(_), _) => vec![Act::Put(path)],
-        })
-    }
-
-    /// What the host has in a directory that the layer hides.
-    fn hidden(&self, path: &[u8]) -> Result<Vec<Act>, Error> {
-        let full = files::full(self.root, path);
-        let host = files::open_dir_below(self.root_fd.as_fd(), path).trying("read", &full)?;
-        let upper = files::open_dir_below(self.upper_fd.as_fd(), path).trying("read", &full)?;
-        let names = layer::names(&host).trying("read", &full)?;
-        let gone = names
-            .into_iter()
-            .filter(|name| files::stat_at(upper.as_fd(), name).is_err());
-        Ok(gone
-            .map(|name| Act::Remove(files::join(path, &name)))
-            .collect())
-    }
-
-    /// Whether the host's file has the layer's content already.
-    fn is_same(&self, path: &[u8], stat: &Stat, host: &Stat) -> Result<bool, Error> {
-        let full = files::full(self.root, path);
-        if stat.file_type() != host.file_type() || stat.size != host.size {
-            return Ok(false);
-        }
-        match stat.file_type() {
-            FileType::RegularFile if host.nlink == 1 => {
-                let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-                let open =
-                    |top: &OwnedFd| files::open_below(top.as_fd(), path, flags).map(File::from);
-                let one = open(&self.root_fd).trying("read", &full)?;
-                let other = open(&self.upper_fd).trying("read", &full)?;
-                layer::is_same_content(&one, &other).trying("compare", &full)
-            }
-            FileType::Fifo | FileType::Socket => Ok(true),
-            _ => Ok(false),
-        }
-    }
-
-    fn apply(&self, stage_name: &str, report: &mut CommitReport) -> Result<(), Error> {
-        let root = self.root;
-        let top_before = files::stat_of(&self.root_fd).trying("look at", root)?;
-        rustix::fs::mkdirat(&self.root_fd, stage_name, Mode::from(0o700))
-            .trying("make a directory in", root)?;
-        let stage = files::open_dir_below(self.root_fd.as_fd(), stage_name.as_bytes())
-            .trying("open", root)?;
-        let done = self
-            .prepare(stage.as_fd())
-            .and_then(|()| self.exchange(stage.as_fd(), report))
-            .and_then(|()| self.set_directories(report))
-            // Before the old files go, and the layer after them.
-            .and_then(|()| rustix::fs::syncfs(&self.root_fd).trying("write", root));
-        files::remove_tree(&root.join(stage_name))?;
-        done?;
-        // The directory for what was prepared came and went.
-        let mut time = top_before.mtime;
-        if !self.acts.is_empty() {
-            time = files::stat_of(&self.upper_fd)
-                .trying("look at", &self.upper)?
-                .mtime;
-        }
-        set_times(self.root_fd.as_fd(), time).trying("set the times of", root)
-    }
-
-    fn prepare(&self, stage: BorrowedFd<'_>) -> Result<(), Error> {
-        let mut first_names: HashMap<(u64, u64), String> = HashMap::new();
-        for (number, act) in self.acts.iter().enumerate() {
-            let Act::Put(path) = act else { continue };
-            let full = files::full(&self.upper, path);
-            let name = format!("n{number}");
-            let (parent, last) = files::split(path);
-            let parent =
-                files::open_dir_below(self.upper_fd.as_fd(), parent).trying("read", &full)?;
-            let stat = files::stat_at(parent.as_fd(), last).trying("read", &full)?;
-            if stat.nlink > 1 {
-                let id = (stat.dev, stat.ino);
-                if let Some(first) = first_names.get(&id) {
-                    rustix::fs::linkat(stage, &**first, stage, &*name, AtFlags::empty())
-                        .trying("link", &full)?;
-                    continue;
-                }
-                first_names.insert(id, name.clone());
-            }
-            copy(parent.as_fd(), last, &stat, stage, &name).trying("copy", &full)?;
-        }
-        rustix::fs::syncfs(stage).trying("write", self.root)
-    }
-
-    fn exchange(&self, stage: BorrowedFd<'_>, report: &mut CommitReport) -> Result<(), Error> {
-        for (number, act) in self.acts.iter().enumerate() {
-            match act {
-                Act::Remove(path) => {
-                    let full = files::full(self.root, path);
-                    let (parent, name) = files::split(path);
-                    let moved = files::open_dir_below(self.root_fd.as_fd(), parent)
-                        .and_then(|fd| rustix::fs::renameat(fd, name, stage, format!("o{number}")));
-                    match moved {
-                        Ok(()) => report.removed += 1,
-                        Err(Errno::NOENT) => {}
-                        Err(error) => return Err(error).trying("remove", full),
-                    }
-                }
-                Act::Directory(path) => {
-                    self.make_directory(path)?;
-                    report.written += 1;
-                }
-                Act::Put(path) => {
-                    self.put(path, stage, &format!("n{number}"))?;
-                    report.written += 1;
-                }
-                Act::Adjust(path) => {
-                    self.adjust(path)?;
-                    report.adjusted += 1;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes a directory of the host, and those above it that are not there either.
-    fn make_directory(&self, path: &[u8]) -> Result<OwnedFd, Error> {
-        let full = || files::full(self.root, path);
-        match files::open_dir_below(self.root_fd.as_fd(), path) {
-            Err(Errno::NOENT) => {}
-            found => return found.trying("open", full()),
-        }
-        let (parent, name) = files::split(path);
-        let parent = self.make_directory(parent)?;
-        rustix::fs::mkdirat(&parent, name, Mode::from(0o700))
-            .trying("make the directory", full())?;
-        let made = files::open_dir_below(parent.as_fd(), name).trying("open", full())?;
-        let upper = files::open_dir_below(self.upper_fd.as_fd(), path).trying("open", full())?;
-        let stat = files::stat_of(&upper).trying("look at", full())?;
-        let attributes = xattr::read(upper.as_fd()).trying("look at", full())?;
-        set_attributes(made.as_fd(), &content::meta(&stat, attributes), true)
-            .trying("set the attributes of", full())?;
-        Ok(made)
-    }
-
-    fn put(&self, path: &[u8], stage: BorrowedFd<'_>, from: &str) -> Result<(), Error> {
-        let full = || files::full(self.root, path);
-        let (parent, name) = files::split(path);
-        let parent = self.make_directory(parent)?;
-        match rustix::fs::renameat_with(stage, from, &parent, name, RenameFlags::NOREPLACE) {
-            Err(Errno::EXIST) => {
-                rustix::fs::renameat_with(stage, from, &parent, name, RenameFlags::EXCHANGE)
-                    .trying("replace", full())
-            }
-            placed => placed.trying("write", full()),
-        }
-    }
-
-    fn adjust(&self, path: &[u8]) -> Result<(), Error> {
-        let full = files::full(self.root, path);
-        let (parent, name) = files::split(path);
-        let upper = files::open_dir_below(self.upper_fd.as_fd(), parent).trying("open", &full)?;
-        let stat = files::stat_at(upper.as_fd(), name).trying("look at", &full)?;
-        let host = files::open_dir_below(self.root_fd.as_fd(), parent).trying("open", &full)?;
-        set_attributes_at(host.as_fd(), name, &content::meta(&stat, Vec::new()), false)
-            .trying("set the attributes of", full)
-    }
-
-    /// Directories get the attributes that they have in the view, the deepest first.
-    fn set_directories(&self, report: &mut CommitReport) -> Result<(), Error> {
-        for (path, stat) in self.directories.iter().rev() {
-            let full = files::full(self.root, path);
-            let fd = match files::open_dir_below(self.root_fd.as_fd(), path) {
-                Err(Errno::NOENT) => continue,
-                fd => fd.trying("open", &full)?,
-            };
-            let now = files::stat_of(&fd).trying("look at", &full)?;
-            report.adjusted += u64::from(layer::attributes(&now) != layer::attributes(stat));
-            set_attributes(fd.as_fd(), &content::meta(stat, Vec::new()), false)
-                .trying("set the attributes of", full)?;
-        }
-        Ok(())
-    }
-
-    /// Removes from the layer what was committed, or is to stay as the host has it.
-    fn forget(&self, base: &mut Base) -> Result<(), Error> {
-        let act = "remove";
-        let kept = self.kept.iter().map(|path| (path, true));
-        let chosen = self
-            .chosen
-            .iter()
-            .map(|entry| (&entry.path, !matches!(entry.said, Said::Directory { .. })));
-        for (path, is_file) in chosen.chain(kept) {
-            let full = files::full(&self.upper, path);
-            base.forget(&files::full(self.root, path));
-            if is_file {
-                match std::fs::remove_file(&full) {
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                    // A directory that stays as the host has it.
-                    Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
-                        files::remove_tree_of_others(&full)?;
-                    }
-                    removed => removed.trying(act, &full)?,
-                }
-            } else {
-                let fd = files::open_dir_below(self.upper_fd.as_fd(), path).trying(act, &full)?;
-                match rustix::fs::fremovexattr(&fd, "user.overlay.opaque") {
-                    Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
-                    Err(error) => return Err(error).trying(act, &full),
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Copies a file of the layer, holes and attributes included.
-fn copy(
-    from: BorrowedFd<'_>,
-    name: &[u8],
-    stat: &Stat,
-    stage: BorrowedFd<'_>,
-    to: &str,
-) -> std::io::Result<()> {
-    let attributes = content::meta(stat, Vec::new());
-    match stat.file_type() {
-        FileType::RegularFile => {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let source = File::from(rustix::fs::openat(from, name, flags, Mode::empty())?);
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let target = File::from(rustix::fs::openat(stage, to, flags, Mode::from(0o600))?);
-            copy_content(&source, &target, stat.size)?;
-            let meta = content::meta(stat, xattr::read(source.as_fd())?);
-            return set_attributes(target.as_fd(), &meta, true);
-        }
-        FileType::Symlink => {
-            let target = rustix::fs::readlinkat(from, name, Vec::new())?;
-            rustix::fs::symlinkat(&*target, stage, to)?;
-        }
-        kind => rustix::fs::mknodat(stage, to, kind, Mode::from(0o600), stat.rdev)?,
-    }
-    let is_link = stat.file_type().is_symlink();
-    set_attributes_at(stage, to.as_bytes(), &attributes, is_link)
-}
-
-fn copy_content(source: &File, target: &File, size: u64) -> std::io::Result<()> {
-    let mut buffer = vec![0; 256 * 1024];
-    let mut at = 0;
-    while at < size {
-        at = match rustix::fs::seek(source, SeekFrom::Data(at)) {
-            Ok(data) => data,
-            Err(Errno::NXIO) => break,
-            Err(_) => at,
+    /// What a guard would keep back of all that the overlay changed.
+    ///
+    /// # Errors
+    /// If its layers can't be read.
+    pub fn kept_back(&self, guard: &dyn CommitGuard) -> Result<Vec<KeptBack>, Error> {
+        let pairs = self.pairs()?;
+        let base = Base::load(&directory(&self.place))?;
+        let options = CommitOptions {
+            paths: &[],
+            // Conflicts don't matter here.
+            resolve: Resolve::Ours,
+            guard,
+            durable: false,
         };
-        let end = rustix::fs::seek(source, SeekFrom::Hole(at)).unwrap_or(size);
-        while at < end {
-            let wanted = usize::try_from(end - at)
-                .unwrap_or(usize::MAX)
-                .min(buffer.len());
-            let got = source.read_at(&mut buffer[..wanted], at)?;
-            if got == 0 {
-                break;
-            }
-            target.write_all_at(&buffer[..got], at)?;
-            at += got as u64;
-        }
-        if at < end {
-            break;
+        let plans = plan_all(&pairs, &base, &options)?;
+        let kept = pairs
+            .iter()
+            .zip(&plans)
+            .flat_map(|(pair, plan)| kept_back(pair, plan));
+        Ok(kept.collect())
+    }
+
+    pub(super) fn pairs(&self) -> Result<Vec<Pair<'_>>, Error> {
+        self.index
+            .roots
+            .iter()
+            .map(|root| {
+                Ok(Pair {
+                    root: &root.path,
+                    identity: root.identity.as_ref(),
+                    layer: &root.layer,
+                    host: identity::open(&root.path, root.identity.as_ref())?,
+                    upper: files::open_top(&self.upper(root))?,
+                })
+            })
+            .collect()
+    }
+}
+
+fn plan_all(
+    pairs: &[Pair<'_>],
+    base: &Base,
+    options: &CommitOptions<'_>,
+) -> Result<Vec<RootPlan>, Error> {
+    let request = Request {
+        base,
+        guard: options.guard,
+        resolve: options.resolve,
+        paths: options.paths,
+        before: &HostView(pairs),
+        after: &MergedView(pairs),
+    };
+    pairs
+        .iter()
+        .map(|pair| plan::plan(pair.root, &pair.host, &pair.upper, &request))
+        .collect()
+}
+
+fn kept_back<'p>(pair: &'p Pair<'_>, plan: &'p RootPlan) -> impl Iterator<Item = KeptBack> + 'p {
+    plan.kept.iter().map(|(path, reason)| KeptBack {
+        path: files::full(pair.root, path),
+        reason: reason.clone(),
+    })
+}
+
+impl Pair<'_> {
+    fn journal(&self, plan: &RootPlan) -> RootJournal {
+        RootJournal {
+            path: self.root.to_owned(),
+            identity: self.identity.cloned(),
+            layer: self.layer.to_owned(),
+            stage: String::new(),
+            tree_stage: None,
+            steps: Vec::new(),
+            discard: Vec::new(),
+            merged: plan.merged.clone(),
+            made: plan.made.clone(),
         }
     }
-    target.set_len(size)
+}
+
+/// Leaves in the overlay what was not committed. Called when all steps are done, and again if that
+/// was interrupted.
+pub(super) fn finish(overlay: &Overlay, journal: &Journal) -> Result<(), Error> {
+    let directory = directory(&overlay.place);
+    for root in &journal.roots {
+        transaction::remove_tree_stage(root)?;
+    }
+    if journal.whole {
+        return super::remove(&overlay.place);
+    }
+    let mut base = Base::load(&directory)?;
+    for root in &journal.roots {
+        let rest = Rest::open(&directory, root)?;
+        rest.discard(root)?;
+        rest.put_back(&directory.join(&root.stage), root)?;
+        rest.remove_empty(&root.merged)?;
+        files::remove_tree_of_others(&directory.join(&root.stage))?;
+        let applied = root.steps.iter().filter_map(Step::target);
+        let applied = applied
+            .chain(root.made.iter().map(|made| &made[..]))
+            .collect();
+        base.retain(&root.path, |path| rest.needs_note(path, &applied));
+        base.note(&root.path, &rest.host, &rest.upper, exactly_now())?;
+    }
+    base.save()?;
+    journal::forget(&directory)
+}
+
+/// What is left of a layer.
+struct Rest<'a> {
+    root: &'a Path,
+    host: OwnedFd,
+    upper: OwnedFd,
+    upper_path: PathBuf,
+}
+
+impl<'a> Rest<'a> {
+    fn open(directory: &Path, root: &'a RootJournal) -> Result<Self, Error> {
+        let upper_path = directory.join(&root.layer).join("upper");
+        Ok(Self {
+            root: &root.path,
+            host: identity::open(&root.path, root.identity.as_ref())?,
+            upper: files::open_top(&upper_path)?,
+            upper_path,
+        })
+    }
+
+    /// Removes what was committed, or was exchanged for it.
+    fn discard(&self, root: &RootJournal) -> Result<(), Error> {
+        for entry in root.discard.iter().rev() {
+            let full = files::full(&self.upper_path, &entry.path);
+            match on_host(self.upper.as_fd(), &entry.path).trying("look at", &full)? {
+                Some(stat) if InodeId::of(&stat) == entry.id => {
+                    if stat.is_dir() {
+                        files::remove_tree_of_others(&full)?;
+                    } else {
+                        files::remove_file(&full)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives what was kept back out of a directory that moved a place in the layer again.
+    fn put_back(&self, stage: &Path, root: &RootJournal) -> Result<(), Error> {
+        for step in &root.steps {
+            let Step::Extract { path, aside } = step else {
+                continue;
+            };
+            let full = files::full(&self.upper_path, path);
+            let stage = files::open_top(stage)?;
+            let waiting = stat_if_any(stage.as_fd(), aside.as_bytes()).trying("look at", &full)?;
+            if waiting.is_none() {
+                continue;
+            }
+            let (parent, name) = files::split(path);
+            let parent = self.make_parents(parent)?;
+            let how = RenameFlags::NOREPLACE;
+            rustix::fs::renameat_with(&stage, &**aside, &parent, name, how)
+                .trying("put back", full)?;
+        }
+        Ok(())
+    }
+
+    /// Directories of the layer that only lead to what is in them.
+    fn make_parents(&self, path: &[u8]) -> Result<OwnedFd, Error> {
+        let full = files::full(&self.upper_path, path);
+        match files::open_dir_below(self.upper.as_fd(), path) {
+            Err(Errno::NOENT) => {}
+            opened => return opened.trying("open", full),
+        }
+        let (above, name) = files::split(path);
+        let above = self.make_parents(above)?;
+        rustix::fs::mkdirat(&above, name, Mode::from(0o700)).trying("make", &full)?;
+        if let Some(stat) = on_host(self.host.as_fd(), path).trying("look at", &full)? {
+            let meta = content::meta(&stat, Vec::new());
+            set_attributes_at(above.as_fd(), name, &meta, false)
+                .trying("set the attributes of", &full)?;
+        }
+        files::open_dir_below(above.as_fd(), name).trying("open", full)
+    }
+
+    /// Removes directories in which nothing is left, the deepest first.
+    fn remove_empty(&self, merged: &[Merged]) -> Result<(), Error> {
+        for entry in merged.iter().rev() {
+            let full = files::full(&self.upper_path, &entry.path);
+            let (parent, name) = files::split(&entry.path);
+            let parent = match files::open_dir_below(self.upper.as_fd(), parent) {
+                Err(Errno::NOENT) => continue,
+                parent => parent.trying("open", &full)?,
+            };
+            match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(Errno::NOTEMPTY) if !entry.clear => {}
+                Err(Errno::NOTEMPTY) => {
+                    let fd = files::open_dir_below(parent.as_fd(), name).trying("open", &full)?;
+                    match rustix::fs::fremovexattr(&fd, "user.overlay.opaque") {
+                        Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
+                        Err(error) => return Err(error).trying("show what is below", full),
+                    }
+                }
+                Err(error) => return Err(error).trying("remove", full),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what the host had at a path still matters to something in the layer.
+    fn needs_note(&self, path: &Path, applied: &BTreeSet<&[u8]>) -> bool {
+        let Ok(below) = path.strip_prefix(self.root) else {
+            return false;
+        };
+        let below = below.as_os_str().as_bytes();
+        let mut end = 0;
+        while end < below.len() {
+            end = below[end..]
+                .iter()
+                .position(|byte| *byte == b'/')
+                .map_or(below.len(), |at| end + at);
+            if applied.contains(&below[..end]) {
+                return false;
+            }
+            let (parent, name) = files::split(&below[..end]);
+            let said = files::open_dir_below(self.upper.as_fd(), parent)
+                .and_then(|fd| layer::look(fd.as_fd(), name));
+            match said {
+                Err(_) => return false,
+                Ok(Said::Directory { opaque: false, .. }) => {}
+                Ok(_) => return true,
+            }
+            end += 1;
+        }
+        true
+    }
 }

@@ -3,14 +3,15 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, FileType, OFlags};
+use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 use crate::diff::{Change, ChangeKind, FileInfo, Source};
 use crate::error::{Error, Trying};
+pub(super) use crate::files::names;
 use crate::files::{self, Stat};
 
 /// What a layer says about a name.
@@ -52,19 +53,8 @@ pub(super) fn entries(upper: &Path) -> Result<Vec<Entry>, Error> {
     Ok(found)
 }
 
-pub(super) fn names(directory: &OwnedFd) -> rustix::io::Result<Vec<Vec<u8>>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let name = entry?.file_name().to_bytes().to_vec();
-        if name != b"." && name != b".." {
-            names.push(name);
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-fn look(directory: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Said> {
+/// What the layer says about a name in one of its directories.
+pub(super) fn look(directory: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Said> {
     let stat = files::stat_at(directory, name)?;
     Ok(match stat.file_type() {
         FileType::CharacterDevice if stat.rdev == 0 => Said::Whiteout,
@@ -80,12 +70,46 @@ fn look(directory: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Said> {
     })
 }
 
-/// Every name that the layer says something about, save for directories that only lead there.
-pub(super) fn touched(upper: &Path) -> Result<Vec<Vec<u8>>, Error> {
-    let entries = entries(upper)?.into_iter();
-    let touched =
-        entries.filter(|entry| !matches!(entry.said, Said::Directory { opaque: false, .. }));
-    Ok(touched.map(|entry| entry.path).collect())
+/// The attributes by which overlayfs marks a file of its layer.
+pub(super) fn marks(directory: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Vec<Vec<u8>>> {
+    let mut buffer = [0; 1024];
+    let path = by_descriptor(directory, name);
+    let length = match rustix::fs::llistxattr(&path, &mut buffer) {
+        Ok(length) => length,
+        Err(Errno::OPNOTSUPP) => 0,
+        Err(Errno::RANGE) => {
+            let mut buffer = vec![0; 65536];
+            let length = rustix::fs::llistxattr(&path, &mut buffer)?;
+            return Ok(own_marks(&buffer[..length]));
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(own_marks(&buffer[..length]))
+}
+
+fn own_marks(names: &[u8]) -> Vec<Vec<u8>> {
+    let names = names.split(|byte| *byte == 0);
+    // Capabilities that a user namespace gave are nobody's outside.
+    let is_mark =
+        |name: &&[u8]| name.starts_with(b"user.overlay.") || *name == b"security.capability";
+    names.filter(is_mark).map(<[u8]>::to_vec).collect()
+}
+
+/// A path for calls that take no descriptor of a directory.
+pub(super) fn by_descriptor(directory: BorrowedFd<'_>, name: &[u8]) -> PathBuf {
+    let top = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    files::full(Path::new(&top), name)
+}
+
+/// What a name in a directory is; none if there is nothing.
+pub(super) fn stat_if_any(
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+) -> rustix::io::Result<Option<Stat>> {
+    match files::stat_at(directory, name) {
+        Err(Errno::NOENT) => Ok(None),
+        stat => stat.map(Some),
+    }
 }
 
 /// What a name is on the host; none if there is nothing.

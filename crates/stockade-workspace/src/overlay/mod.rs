@@ -11,14 +11,21 @@
 //! Layers are not synced (see `work`). If the machine was started anew since one was written, some
 //! of it may be missing, and it is not committed before the user has said that all is there.
 
+mod apply;
 mod base;
-mod boot;
 mod commit;
+mod copy;
+mod journal;
 mod layer;
+mod plan;
+mod step;
+mod transaction;
+mod view;
 mod work;
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -26,16 +33,20 @@ use std::time::{Duration, Instant};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
+use crate::boot;
 use crate::cache::exactly_now;
 use crate::diff::Change;
 use crate::error::{Error, Trying};
 use crate::files;
 use crate::id::ObjectId;
+use crate::identity::{self, Identity};
+use crate::name::WorkspaceName;
+use crate::state::WorkspaceState;
 use crate::store::{self, Lock};
 use crate::tree::Time;
 use crate::workspace::{Place, read_json};
 
-pub use commit::{CommitReport, Resolve};
+pub use commit::{CommitOptions, CommitReport, Resolve};
 
 use self::base::Base;
 
@@ -43,6 +54,9 @@ use self::base::Base;
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Index {
     roots: Vec<Root>,
+    /// When the first run began that could write to the layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<(i64, u32)>,
     /// When the machine was started in which a run could write to the layers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     boot: Option<String>,
@@ -55,6 +69,9 @@ struct Index {
 struct Root {
     #[serde(with = "crate::state::path")]
     path: PathBuf,
+    /// Which directory that was when the layer was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<Identity>,
     /// The layer's directory in the overlay's.
     layer: String,
 }
@@ -79,9 +96,8 @@ impl Overlay {
     /// Opens it, or makes an empty one.
     pub(crate) fn open(place: Place, dir: PathBuf) -> Result<Self, Error> {
         let lock = lock(&place)?;
-        let mut index = read_index(&place)?;
-        index.restarted |= index.boot.is_some() && index.boot != boot::current();
-        let overlay = Self {
+        let index = read_index(&place)?;
+        let mut overlay = Self {
             place,
             dir,
             index,
@@ -89,7 +105,14 @@ impl Overlay {
             began: Instant::now(),
             _lock: lock,
         };
-        commit::recover(&overlay)?;
+        transaction::recover(&overlay)?;
+        // A commit that was finished just now may have left nothing.
+        overlay.index = read_index(&overlay.place)?;
+        overlay.index.restarted |=
+            overlay.index.boot.is_some() && overlay.index.boot != boot::current();
+        if let Some(since) = overlay.unnoted()? {
+            overlay.started = since;
+        }
         Ok(overlay)
     }
 
@@ -101,16 +124,23 @@ impl Overlay {
     pub fn layer(&mut self, root: &Path) -> Result<PathBuf, Error> {
         let layer = layer_path(&self.place.path, root)?;
         let boot = boot::current();
-        let is_known = self.index.roots.iter().any(|known| known.path == root);
+        let known = self.index.roots.iter().find(|known| known.path == root);
+        let is_known = known.is_some();
+        let top = identity::open(root, known.and_then(|known| known.identity.as_ref()))?;
         if is_known {
             work::renew(&layer)?;
         } else {
-            self.make_layer(root, &layer)?;
+            let identity = self.make_layer(root, &top, &layer)?;
+            if self.index.roots.is_empty() {
+                self.index.since = Some((self.started.seconds, self.started.nanos));
+            }
             self.index.roots.push(Root {
                 path: root.to_owned(),
+                identity: Some(identity),
                 layer: layer_name(root),
             });
         }
+        self.begin_run()?;
         if !is_known || self.index.boot != boot {
             // Layers that were synced have no boot; that they are no longer must not be lost.
             let was_synced = is_known && self.index.boot.is_none();
@@ -120,7 +150,7 @@ impl Overlay {
         Ok(layer)
     }
 
-    fn make_layer(&self, root: &Path, layer: &Path) -> Result<(), Error> {
+    fn make_layer(&self, root: &Path, top: &OwnedFd, layer: &Path) -> Result<Identity, Error> {
         // A power failure may have lost the index, and not what it told of.
         match fs::rename(layer, unnamed(&self.place)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -130,12 +160,38 @@ impl Overlay {
             files::make_private_dir(&layer.join(part))?;
         }
         // The top of the view has the attributes of the layer's top.
-        let top = files::open_top(root)?;
-        let stat = files::stat_of(&top).trying("look at", root)?;
+        let stat = files::stat_of(top).trying("look at", root)?;
         let upper = files::open_top(&layer.join("upper"))?;
         let meta = crate::content::meta(&stat, Vec::new());
         crate::restore::set_attributes(std::os::fd::AsFd::as_fd(&upper), &meta, false)
-            .trying("set the attributes of", layer)
+            .trying("set the attributes of", layer)?;
+        Ok(Identity::of(top, &stat))
+    }
+
+    /// Remembers when a run began whose changes are not noted yet: it may be killed before that.
+    fn begin_run(&self) -> Result<(), Error> {
+        let path = directory(&self.place).join(UNNOTED);
+        if path.exists() {
+            return Ok(());
+        }
+        let text = format!("{} {}", self.started.seconds, self.started.nanos);
+        files::replace_unsynced(&path, &[text.as_bytes()])
+    }
+
+    fn unnoted(&self) -> Result<Option<Time>, Error> {
+        let path = directory(&self.place).join(UNNOTED);
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            text => text.trying("read", &path)?,
+        };
+        let time = text.split_once(' ').and_then(|(seconds, nanos)| {
+            Some(Time {
+                seconds: seconds.parse().ok()?,
+                nanos: nanos.parse().ok()?,
+            })
+        });
+        let time = time.ok_or_else(|| Error::damaged(&path, "it is no time"))?;
+        Ok(Some(time))
     }
 
     fn save_index(&self, synced: bool) -> Result<(), Error> {
@@ -160,6 +216,16 @@ impl Overlay {
         self.index.restarted = false;
     }
 
+    /// The directories that have layers.
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        self.index.roots.iter().map(|root| &*root.path)
+    }
+
+    /// The workspace's name.
+    pub fn name(&self) -> &WorkspaceName {
+        &self.place.name
+    }
+
     /// The workspace's directory.
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -172,13 +238,13 @@ impl Overlay {
     pub fn note(&self) -> Result<(), Error> {
         let mut base = Base::load(&directory(&self.place))?;
         let mut is_new = false;
-        for root in &self.index.roots {
-            let touched = layer::touched(&self.upper(root))?;
-            is_new |= base.note(&root.path, touched, self.started)?;
+        for pair in self.pairs()? {
+            is_new |= base.note(pair.root, &pair.host, &pair.upper, self.started)?;
         }
         if is_new {
             base.save()?;
         }
+        files::remove_file(&directory(&self.place).join(UNNOTED))?;
         self.clear()
     }
 
@@ -224,13 +290,42 @@ impl Overlay {
     }
 }
 
+/// Names the time at which a run began whose changes are not noted.
+const UNNOTED: &str = "unnoted";
+
 fn read_index(place: &Place) -> Result<Index, Error> {
-    match read_json(&directory(place).join("index.json")) {
+    let path = directory(place).join("index.json");
+    let index: Index = match read_json(&path) {
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            Ok(Index::default())
+            return Ok(Index::default());
         }
-        index => index,
+        index => index?,
+    };
+    // A root that is not the one of its layer would be written with what another one has.
+    let is_sound = |root: &Root| root.path.is_absolute() && root.layer == layer_name(&root.path);
+    if index.roots.iter().all(is_sound) {
+        Ok(index)
+    } else {
+        Err(Error::damaged(&path, "a layer is not that of its root"))
     }
+}
+
+/// Has a layer over a workspace's old directory be over the new one; it must be at the same path.
+pub(crate) fn rebind(place: &Place, old: &Path, state: &WorkspaceState) -> Result<(), Error> {
+    let _lock = lock(place)?;
+    let mut index = read_index(place)?;
+    for root in &mut index.roots {
+        if root.path != old {
+            continue;
+        }
+        if state.dir != old {
+            return Err(Error::HasOverlay(place.name.clone()));
+        }
+        root.identity.clone_from(&state.identity);
+        let text = serde_json::to_vec_pretty(&index).unwrap_or_default();
+        return files::replace(&directory(place).join("index.json"), &text);
+    }
+    Ok(())
 }
 
 /// Discards the overlay of a workspace, also if it is damaged.
@@ -253,7 +348,7 @@ pub(crate) fn check(place: &Place) -> Result<(), Error> {
     }
     read_index(place)?;
     Base::load(&directory)?;
-    commit::check(&directory)
+    journal::check(&directory)
 }
 
 fn remove(place: &Place) -> Result<(), Error> {

@@ -1,9 +1,10 @@
 //! Making files as a snapshot has them, in a directory where nobody looks yet.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -29,6 +30,7 @@ struct Maker<'a> {
     session: &'a Session,
     xattrs: bool,
     dir: &'a Path,
+    left_out: &'a BTreeSet<Vec<u8>>,
     progress: &'a dyn Progress,
     prepared: Prepared,
 }
@@ -46,6 +48,7 @@ pub(super) fn prepare(
         session,
         xattrs,
         dir,
+        left_out: &plan.left_out,
         progress,
         prepared: Prepared::default(),
     };
@@ -120,7 +123,10 @@ impl Maker<'_> {
         rustix::fs::mkdirat(at, name, Mode::from(0o700)).trying("make the directory", full())?;
         let made = files::open_dir_below(at, name).trying("open", full())?;
         for (name, node) in self.session.tree(tree)? {
-            self.make(made.as_fd(), &name, &files::join(path, &name), &node)?;
+            let path = files::join(path, &name);
+            if !self.left_out.contains(&path) {
+                self.make(made.as_fd(), &name, &path, &node)?;
+            }
         }
         Ok(())
     }
@@ -197,10 +203,22 @@ pub(crate) fn set_attributes_at(
         ))?;
     }
     if !is_link {
-        // Nobody else is in this directory, so the name can't have become a link meanwhile.
-        rustix::fs::chmodat(at, name, Mode::from_raw_mode(meta.mode), AtFlags::empty())?;
+        chmod_unfollowed(at, name, meta.mode)?;
     }
     rustix::fs::utimensat(at, name, &times(meta.mtime), AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(())
+}
+
+/// Sets the mode of the very file: the name may have become a link, which chmod(2) follows.
+fn chmod_unfollowed(at: BorrowedFd<'_>, name: &[u8], mode: u32) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(at, OsStr::from_bytes(name), flags, Mode::empty())?;
+    if files::stat_of(&fd)?.file_type().is_symlink() {
+        return Err(Errno::LOOP.into());
+    }
+    // A descriptor of this kind takes no fchmod(2), and fchmodat2(2) came with Linux 6.6.
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    rustix::fs::chmod(path, Mode::from_raw_mode(mode))?;
     Ok(())
 }
 
@@ -233,4 +251,36 @@ fn times(mtime: Time) -> Timestamps {
 pub(super) fn open_for_attributes(at: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     rustix::fs::openat(at, OsStr::from_bytes(name), flags, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    #[test]
+    fn attributes_of_a_link_are_not_those_of_its_target() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        std::fs::write(&victim, "").unwrap();
+        std::fs::set_permissions(&victim, std::fs::Permissions::from_mode(0o600)).unwrap();
+        symlink("victim", dir.path().join("link")).unwrap();
+        let mode = || std::fs::metadata(&victim).unwrap().mode() & 0o7777;
+        let top = File::open(dir.path()).unwrap();
+        let data = std::fs::metadata(&victim).unwrap();
+        let meta = Meta {
+            mode: 0o777,
+            uid: data.uid(),
+            gid: data.gid(),
+            ..Meta::default()
+        };
+        // Control: this is what chmod(2) does.
+        let plain = Mode::from_raw_mode(0o640);
+        rustix::fs::chmodat(&top, "link", plain, AtFlags::empty()).unwrap();
+        assert_eq!(mode(), 0o640);
+        assert!(set_attributes_at(top.as_fd(), b"link", &meta, false).is_err());
+        assert_eq!(mode(), 0o640);
+        set_attributes_at(top.as_fd(), b"victim", &meta, false).unwrap();
+        assert_eq!(mode(), 0o777);
+    }
 }

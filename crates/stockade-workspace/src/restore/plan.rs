@@ -1,11 +1,13 @@
 //! What has to change for a directory to be what a snapshot has.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::RestoreMode;
+use super::guarded::Guarded;
 use crate::codec::Reader;
 use crate::error::Error;
 use crate::files::{self, Stat};
+use crate::guard::ProposedKind;
 use crate::id::ObjectId;
 use crate::listing::Entry;
 use crate::snapshot;
@@ -36,14 +38,17 @@ pub(super) struct Plan {
     pub(super) files: Vec<(Vec<u8>, Meta, Stat)>,
     /// Directories whose attributes have to be set when all else is done, with what they have now.
     pub(super) directories: BTreeMap<Vec<u8>, (Meta, Option<Stat>)>,
+    /// What new directories don't get, because it was kept back.
+    pub(super) left_out: BTreeSet<Vec<u8>>,
 }
 
-struct Planner<'a> {
+struct Planner<'a, 'g> {
     session: &'a Session,
     survey: &'a Survey<'a>,
     mode: RestoreMode,
     careful: bool,
     plan: Plan,
+    guarded: &'a mut Guarded<'g>,
     /// First names of files that are replaced, or that come with a new directory.
     replaced: HashSet<Vec<u8>>,
 }
@@ -55,6 +60,7 @@ impl Plan {
         survey: &Survey<'_>,
         mode: RestoreMode,
         careful: bool,
+        guarded: &mut Guarded<'_>,
     ) -> Result<Self, Error> {
         let mut planner = Planner {
             session,
@@ -66,12 +72,15 @@ impl Plan {
                 links: BTreeMap::new(),
                 files: Vec::new(),
                 directories: BTreeMap::new(),
+                left_out: BTreeSet::new(),
             },
+            guarded,
             replaced: HashSet::new(),
         };
         let root = record.root_node()?;
         planner.directory(0, b"", &record.tree)?;
         planner.relink(record)?;
+        planner.promote_links(record)?;
         if root.meta != survey.root.meta || !planner.plan.is_empty() {
             // What is prepared is prepared there, which changes its time.
             let stat = survey.directories[0].stat;
@@ -105,7 +114,7 @@ impl Plan {
     }
 }
 
-impl Planner<'_> {
+impl Planner<'_, '_> {
     /// Compares a directory that is there with one of the snapshot. True if something in it, not
     /// further below, changes.
     fn directory(&mut self, at: usize, path: &[u8], tree: &ObjectId) -> Result<bool, Error> {
@@ -124,8 +133,7 @@ impl Planner<'_> {
             if let Some((_, entry, now)) = present.next_if(|(other, ..)| *other == &name[..]) {
                 touched |= self.compare(path, &entry, now, node)?;
             } else {
-                self.put(path, node)?;
-                touched = true;
+                touched |= self.put(path, node)?;
             }
         }
         for (extra, entry, _) in present {
@@ -140,8 +148,27 @@ impl Planner<'_> {
         if self.mode == RestoreMode::Merge || elsewhere {
             return false;
         }
+        if self.keeps_removal(&path, entry) {
+            return false;
+        }
         self.remove(path, entry);
         true
+    }
+
+    /// Whether the removal of something, or of anything in it, is kept back.
+    fn keeps_removal(&mut self, path: &[u8], entry: &Entry) -> bool {
+        if self
+            .guarded
+            .keeps(path, ProposedKind::Remove, Some(&entry.stat), None)
+        {
+            return true;
+        }
+        let survey = self.survey;
+        let mut inner = entry
+            .child()
+            .into_iter()
+            .flat_map(|child| survey.entries(child));
+        inner.any(|(name, entry, _)| self.keeps_removal(&files::join(path, name), &entry))
     }
 
     fn remove(&mut self, path: Vec<u8>, entry: &Entry) {
@@ -182,26 +209,55 @@ impl Planner<'_> {
                 }
                 Ok(false)
             }
+            (_, Some(_)) if self.keeps_removal(&path, entry) => Ok(false),
             (_, Some(_)) if self.careful => {
+                if self
+                    .guarded
+                    .keeps(&path, ProposedKind::Put, Some(&entry.stat), Some(&node))
+                {
+                    return Ok(false);
+                }
                 self.remove(path.clone(), entry);
-                self.put(path, node)?;
+                self.put_judged(path, node)?;
                 Ok(true)
             }
             _ => {
                 let same_kind = present.is_some_and(|present| present.kind == node.kind);
                 let adjustable = matches!(node.kind, Kind::File { .. }) && entry.stat.nlink == 1;
-                if same_kind && adjustable {
+                let kind = if same_kind && adjustable {
+                    ProposedKind::Attributes
+                } else {
+                    ProposedKind::Put
+                };
+                if self
+                    .guarded
+                    .keeps(&path, kind, Some(&entry.stat), Some(&node))
+                {
+                    Ok(false)
+                } else if same_kind && adjustable {
                     self.plan.files.push((path, node.meta, entry.stat));
                     Ok(false)
                 } else {
-                    self.put(path, node)?;
+                    self.put_judged(path, node)?;
                     Ok(true)
                 }
             }
         }
     }
 
-    fn put(&mut self, path: Vec<u8>, node: Node) -> Result<(), Error> {
+    /// Something that the directory does not have. True unless it is kept back.
+    fn put(&mut self, path: Vec<u8>, node: Node) -> Result<bool, Error> {
+        if self
+            .guarded
+            .keeps(&path, ProposedKind::Put, None, Some(&node))
+        {
+            return Ok(false);
+        }
+        self.put_judged(path, node)?;
+        Ok(true)
+    }
+
+    fn put_judged(&mut self, path: Vec<u8>, node: Node) -> Result<(), Error> {
         if let Kind::HardLink(first) = node.kind {
             self.plan.links.insert(path, first);
             return Ok(());
@@ -222,6 +278,13 @@ impl Planner<'_> {
         self.plan.directories.insert(path.to_vec(), entry);
         for (name, node) in self.session.tree(tree)? {
             let path = files::join(path, &name);
+            if self
+                .guarded
+                .keeps(&path, ProposedKind::Put, None, Some(&node))
+            {
+                self.plan.left_out.insert(path);
+                continue;
+            }
             match node.kind {
                 Kind::HardLink(first) => {
                     self.plan.links.insert(path, first);
@@ -235,10 +298,22 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Second names of files that are replaced must become names of the new ones.
+    /// Second names of files that are replaced must become names of the new ones. Each of them is
+    /// judged: under a protected name the same content may be a program that runs.
     fn relink(&mut self, record: &SnapshotRecord) -> Result<(), Error> {
+        let kept = self.guarded.kept_paths();
         for (path, first) in snapshot::links(self.session, record)? {
-            if !self.replaced.contains(&first) || self.plan.links.contains_key(&path) {
+            if !self.replaced.contains(&first)
+                || self.plan.links.contains_key(&path)
+                || is_below(&path, &kept)
+            {
+                continue;
+            }
+            let node = Node {
+                meta: Meta::default(),
+                kind: Kind::HardLink(first.clone()),
+            };
+            if self.guarded.keeps_link(&path, &node) {
                 continue;
             }
             let (parent, _) = files::split(&path);
@@ -255,9 +330,38 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Names of a file whose first name was kept back: the next one takes its place.
+    fn promote_links(&mut self, record: &SnapshotRecord) -> Result<(), Error> {
+        let kept = self.guarded.kept_paths();
+        let mut firsts: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        for (path, first) in std::mem::take(&mut self.plan.links) {
+            if !is_below(&first, &kept) {
+                self.plan.links.insert(path, first);
+            } else if let Some(promoted) = firsts.get(&first) {
+                self.plan.links.insert(path, promoted.clone());
+            } else if let Some(node) = snapshot::find(self.session, record, &first)? {
+                firsts.insert(first, path.clone());
+                self.plan.changes.push(Change::Put { path, node });
+            }
+        }
+        Ok(())
+    }
+
     fn stat_of(&self, path: &[u8]) -> Option<Stat> {
         let mut directories = self.survey.directories.iter();
         let found = directories.find(|directory| *directory.path == *path)?;
         Some(found.stat)
     }
+}
+
+/// Whether a path is one of these, or below one.
+fn is_below(path: &[u8], tops: &HashSet<Vec<u8>>) -> bool {
+    let mut path = path;
+    while !path.is_empty() {
+        if tops.contains(path) {
+            return true;
+        }
+        (path, _) = files::split(path);
+    }
+    false
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use stockade_workspace::{CreateOptions, RestoreMode, Silent};
+use stockade_workspace::{CreateOptions, Resolve, RestoreMode, Silent};
 
 use crate::stage::{Dice, Stage, describe, has_begun, in_a_process};
 
@@ -91,7 +91,9 @@ fn a_kill_at_any_instant_loses_nothing() {
         };
         let told = format!("seed {seed}, round {round}, {what}");
         let kind = what.split(' ').next().unwrap_or_default().to_owned();
-        let usual = usual.entry(kind).or_insert(Duration::from_millis(20));
+        let usual = usual
+            .entry(kind.clone())
+            .or_insert(Duration::from_millis(20));
         let mut victim = in_a_process(&stage, &what);
         has_begun(&mut victim);
         let since = Instant::now();
@@ -108,15 +110,25 @@ fn a_kill_at_any_instant_loses_nothing() {
             in_the_middle += 1;
             *usual = usual.mul_f64(1.1);
         }
+        if kind == "restore" {
+            // Killed once more while it is put in order.
+            let mut second = in_a_process(&stage, &what);
+            has_begun(&mut second);
+            let since = Instant::now();
+            while since.elapsed() < instant && second.0.try_wait().unwrap().is_none() {
+                std::hint::spin_loop();
+            }
+            let _ = second.0.kill();
+            let _ = second.0.wait();
+        }
         stage.is_clean();
         is_whole(&tree, &told);
         if what == "commit" {
             // It can be done again, and then it is all there.
             let overlay = stage.manager.existing_overlay(&stage.name).unwrap();
             if let Some(overlay) = overlay {
-                overlay
-                    .commit(&[], stockade_workspace::Resolve::Refuse)
-                    .unwrap();
+                crate::overlays::commit(overlay, &[], Resolve::Refuse)
+                    .unwrap_or_else(|error| panic!("{told}: {error:?}"));
             }
             is_whole(&tree, &told);
             for number in 0..8 {
@@ -134,6 +146,12 @@ fn a_kill_at_any_instant_loses_nothing() {
             .restore(&stage.name, &last.0, RestoreMode::Exact, &Silent)
             .unwrap_or_else(|error| panic!("{told}: {error:?}"));
         assert!(describe(&tree) == last.1, "{told}: not what it was");
+        let kept = stage.path().join("store/workspaces/test");
+        let litter = fs::read_dir(kept)
+            .unwrap()
+            .flatten()
+            .find(|entry| entry.file_name().to_string_lossy().starts_with("restore-"));
+        assert!(litter.is_none(), "{told}: {litter:?}");
         if round % 10 == 9 {
             change(&tree, &mut dice);
             last = (stage.snapshot(), describe(&tree));

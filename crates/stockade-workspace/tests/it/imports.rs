@@ -29,9 +29,13 @@ fn link(kind: EntryType, path: &[u8], target: &[u8]) -> Header {
 }
 
 fn archive(fill: impl FnOnce(&mut Builder<Vec<u8>>)) -> Vec<u8> {
+    archive_with(MANIFEST, fill)
+}
+
+fn archive_with(manifest: &str, fill: impl FnOnce(&mut Builder<Vec<u8>>)) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
-    let manifest = header(EntryType::Regular, b"manifest.json", MANIFEST.len() as u64);
-    builder.append(&manifest, MANIFEST.as_bytes()).unwrap();
+    let first = header(EntryType::Regular, b"manifest.json", manifest.len() as u64);
+    builder.append(&first, manifest.as_bytes()).unwrap();
     fill(&mut builder);
     zstd::encode_all(&builder.into_inner().unwrap()[..], 3).unwrap()
 }
@@ -67,6 +71,15 @@ fn attacks_are_refused() {
         (
             "link up",
             vec![link(EntryType::Symlink, b"files/l", b"../x")],
+        ),
+        (
+            "link out through another",
+            vec![
+                header(EntryType::Directory, b"files/a", 0),
+                header(EntryType::Directory, b"files/t", 0),
+                link(EntryType::Symlink, b"files/a/l", b"../t"),
+                link(EntryType::Symlink, b"files/m", b"a/l/../../evil"),
+            ],
         ),
         (
             "through a link",
@@ -145,6 +158,90 @@ fn bombs_and_rubbish_are_refused() {
         import(&stage, rubbish).unwrap_err();
     }
     import(&stage, &good).unwrap();
+    stage.is_clean();
+}
+
+#[test]
+fn attributes_that_fill_the_memory_are_refused() {
+    let stage = Stage::new();
+    let value = vec![b'x'; 32 << 20];
+    let import_with = |value: &[u8]| {
+        let bytes = archive(|builder| {
+            builder.append_pax_extensions([("comment", value)]).unwrap();
+            builder
+                .append(&header(EntryType::Regular, b"files/a", 0), &[][..])
+                .unwrap();
+        });
+        assert!(bytes.len() < 100_000);
+        import(&stage, &bytes)
+    };
+    let error = import_with(&value).unwrap_err().to_string();
+    assert!(error.contains("too long"), "{error}");
+    import_with(&value[..1 << 20]).unwrap();
+}
+
+#[test]
+fn many_attributes_that_fill_the_memory_are_refused() {
+    let stage = Stage::new();
+    // Letters that hardly compress, so that it is no bomb by its size.
+    let mut seed = 1_u32;
+    let mut letter = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        b'a' + u8::try_from(seed >> 28).unwrap()
+    };
+    let value: Vec<u8> = (0..9 << 20).map(|_| letter()).collect();
+    let bytes = archive_with(&MANIFEST.replace("false", "true"), |builder| {
+        for number in 0..8 {
+            let extra = ("SCHILY.xattr.user.big", &value[..]);
+            builder.append_pax_extensions([extra]).unwrap();
+            let name = format!("files/{number}");
+            builder
+                .append(&header(EntryType::Regular, name.as_bytes(), 0), &[][..])
+                .unwrap();
+        }
+    });
+    let error = import(&stage, &bytes).unwrap_err().to_string();
+    assert!(error.contains("attributes are too long"), "{error}");
+}
+
+#[test]
+fn others_may_not_write_what_is_imported() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = Stage::new();
+    let bytes = archive_with(&MANIFEST.replace("493", "1023"), |builder| {
+        for (kind, name) in [
+            (EntryType::Directory, &b"files/d"[..]),
+            (EntryType::Regular, b"files/f"),
+        ] {
+            let mut open = header(kind, name, 0);
+            open.set_mode(0o7777);
+            open.set_cksum();
+            builder.append(&open, &[][..]).unwrap();
+        }
+    });
+    import(&stage, &bytes).unwrap();
+    let dir = stage.path().join("imported");
+    for name in ["", "d", "f"] {
+        let mode = fs::metadata(dir.join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o1775, "{name}");
+    }
+    stage.is_clean();
+}
+
+#[test]
+fn an_import_that_cannot_be_restored_leaves_nothing() {
+    let stage = Stage::new();
+    let bytes = archive_with(&MANIFEST.replace("false", "true"), |builder| {
+        // Longer than any file system takes (xattr(7)).
+        let extra = ("SCHILY.xattr.user.big", &vec![b'x'; 1 << 20][..]);
+        builder.append_pax_extensions([extra]).unwrap();
+        builder
+            .append(&header(EntryType::Regular, b"files/a", 0), &[][..])
+            .unwrap();
+    });
+    // `import` looks for the workspace and the directory.
+    let error = import(&stage, &bytes).unwrap_err();
+    assert!(matches!(error, Error::RolledBack(_)), "{error:?}");
     stage.is_clean();
 }
 

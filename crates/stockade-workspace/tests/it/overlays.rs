@@ -5,7 +5,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use rustix::fs::{CWD, FileType, Mode, XattrFlags};
-use stockade_workspace::{ChangeKind, Error, Overlay, Resolve};
+use stockade_workspace::{
+    AllowAll, ChangeKind, CommitGuard, CommitOptions, CommitReport, Error, Overlay, ProposedChange,
+    Resolve, Store, Verdict, WorkspaceManager,
+};
 
 use crate::stage::{Stage, describe};
 
@@ -13,6 +16,19 @@ fn layer(stage: &Stage) -> (Overlay, PathBuf) {
     let mut overlay = stage.manager.overlay(&stage.name, &stage.tree()).unwrap();
     let upper = overlay.layer(&stage.tree()).unwrap().join("upper");
     (overlay, upper)
+}
+
+pub(crate) fn commit(
+    overlay: Overlay,
+    paths: &[PathBuf],
+    resolve: Resolve,
+) -> Result<CommitReport, Error> {
+    overlay.commit(&CommitOptions {
+        paths,
+        resolve,
+        guard: &AllowAll,
+        durable: false,
+    })
 }
 
 /// Only root can make a whiteout outside of a user namespace.
@@ -100,7 +116,7 @@ fn a_layer_is_read_and_committed() {
     assert_eq!(found, expected);
     drop(diff);
 
-    overlay.commit(&[], Resolve::Refuse).unwrap();
+    commit(overlay, &[], Resolve::Refuse).unwrap();
     let exists = |name: &str| tree.join(name).symlink_metadata().is_ok();
     assert!(!exists("gone") && !exists("moved") && !exists("opaque/hidden"));
     let read = |name: &str| fs::read_to_string(tree.join(name)).unwrap();
@@ -151,7 +167,7 @@ fn what_the_host_changed_is_not_overwritten() {
     fs::remove_file(tree.join("removed")).unwrap();
     fs::write(tree.join("added"), "of the host").unwrap();
     let before = describe(&tree);
-    let Err(Error::HostChanged(paths)) = overlay.commit(&[], Resolve::Refuse) else {
+    let Err(Error::HostChanged(paths)) = commit(overlay, &[], Resolve::Refuse) else {
         panic!("it was committed");
     };
     let names: Vec<_> = paths
@@ -172,16 +188,14 @@ fn what_the_host_changed_is_not_overwritten() {
             .unwrap()
             .unwrap()
     };
-    again()
-        .commit(&[tree.join("same")], Resolve::Refuse)
-        .unwrap();
+    commit(again(), &[tree.join("same")], Resolve::Refuse).unwrap();
     assert_eq!(read("same").as_deref(), Some("of the overlay"));
-    again().commit(&[], Resolve::Theirs).unwrap();
+    commit(again(), &[], Resolve::Theirs).unwrap();
     assert_eq!(read("changed").as_deref(), Some("of the host"));
     assert_eq!(read("removed"), None);
     let overlay = fill();
     fs::write(tree.join("changed"), "once more").unwrap();
-    overlay.commit(&[], Resolve::Ours).unwrap();
+    commit(overlay, &[], Resolve::Ours).unwrap();
     assert_eq!(read("changed").as_deref(), Some("of the overlay"));
 }
 
@@ -216,4 +230,67 @@ fn a_layer_without_an_index_does_not_come_back() {
     let (_overlay, again) = layer(&stage);
     assert_eq!(again, upper);
     assert_eq!(fs::read_dir(&upper).unwrap().count(), 0);
+}
+
+/// Keeps one name back.
+struct NotThis(&'static str);
+
+impl CommitGuard for NotThis {
+    fn judge(&self, change: &ProposedChange<'_>) -> Verdict {
+        if change.path.ends_with(self.0) {
+            Verdict::KeepBack("a test".to_owned())
+        } else {
+            Verdict::Allow
+        }
+    }
+}
+
+#[test]
+fn a_store_on_another_file_system_commits_the_same() {
+    let memory = std::path::Path::new("/dev/shm");
+    let temporary = std::env::temp_dir();
+    let device = |path: &std::path::Path| fs::metadata(path).map(|data| data.dev()).ok();
+    if device(memory).is_none() || device(memory) == device(&temporary) {
+        return;
+    }
+    let here = tempfile::tempdir_in(memory).unwrap();
+    let there = tempfile::tempdir_in(&temporary).unwrap();
+    let tree = here.path().join("tree");
+    fs::create_dir_all(tree.join("both")).unwrap();
+    fs::write(tree.join("both/changed"), "old").unwrap();
+    fs::write(tree.join("stays"), "old").unwrap();
+    let manager = WorkspaceManager::new(Store::open(there.path().join("store")).unwrap());
+    let name = "test".parse().unwrap();
+    let mut overlay = manager.overlay(&name, &tree).unwrap();
+    let upper = overlay.layer(&tree).unwrap().join("upper");
+    fs::create_dir_all(upper.join("new/deep")).unwrap();
+    fs::write(upper.join("new/deep/file"), "new").unwrap();
+    fs::write(upper.join("new/deep/secret"), "kept").unwrap();
+    symlink("deep", upper.join("new/link")).unwrap();
+    fs::create_dir(upper.join("both")).unwrap();
+    fs::write(upper.join("both/changed"), "new").unwrap();
+    overlay.note().unwrap();
+    let options = |guard| CommitOptions {
+        paths: &[],
+        resolve: Resolve::Refuse,
+        guard,
+        durable: true,
+    };
+    let report = overlay.commit(&options(&NotThis("secret"))).unwrap();
+    assert_eq!(report.kept_back.len(), 1, "{report:?}");
+    let read = |name: &str| fs::read_to_string(tree.join(name)).ok();
+    assert_eq!(read("new/deep/file").as_deref(), Some("new"));
+    assert_eq!(read("both/changed").as_deref(), Some("new"));
+    assert_eq!(read("stays").as_deref(), Some("old"));
+    assert_eq!(read("new/deep/secret"), None);
+    assert_eq!(
+        fs::read_dir(&tree).unwrap().count(),
+        3,
+        "something was left"
+    );
+
+    let overlay = manager.existing_overlay(&name).unwrap().unwrap();
+    overlay.commit(&options(&AllowAll)).unwrap();
+    assert_eq!(read("new/deep/secret").as_deref(), Some("kept"));
+    assert!(manager.existing_overlay(&name).unwrap().is_none());
 }

@@ -272,9 +272,8 @@ fn victim() {
         ("gc", _) => drop(manager.gc().unwrap()),
         ("commit", _) => {
             let overlay = manager.existing_overlay(&name).unwrap().unwrap();
-            overlay
-                .commit(&[], stockade_workspace::Resolve::Refuse)
-                .unwrap();
+            let refuse = stockade_workspace::Resolve::Refuse;
+            crate::overlays::commit(overlay, &[], refuse).unwrap();
         }
         ("crowd", seed) => crate::crowd::member(&manager, &dir, seed.parse().unwrap()),
         other => panic!("{other:?}"),

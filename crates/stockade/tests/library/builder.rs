@@ -7,9 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stockade::{Ending, Enforcement, PlanError, RunError, Sandbox, Stdio};
-use stockade_policy::profile::{Flags, Sources};
-use stockade_policy::{AbsPath, ResourceLimits, SandboxPolicy, Surroundings};
+use stockade::{
+    Clause, Ending, Enforcement, Error, PlanError, RunError, Sandbox, SandboxPolicy, Stdio,
+};
+use stockade_policy::ResourceLimits;
 
 use crate::{Test, dir, own_path};
 
@@ -28,17 +29,36 @@ pub(crate) const TESTS: &[Test] = &[
     ("the_helper_in_the_workspace_stays_as_it_is", helper_stays),
     ("the_policy_holds", policy_holds),
     ("the_cpu_time_ends_it", cpu_time),
+    (
+        "the_disk_space_ends_it_while_output_is_read",
+        disk_space_while_reading,
+    ),
+    ("the_memory_ends_it", memory),
     ("the_wall_time_ends_it", wall_time),
+    (
+        "the_wall_time_ends_it_while_output_is_read",
+        wall_time_while_reading,
+    ),
     ("waiting_by_descriptor", waiting_by_descriptor),
 ];
 
 fn workspace(cwd: &Path) -> Sandbox {
-    let policy = SandboxPolicy::workspace_write(vec![]);
-    Sandbox::from_policy(&policy, cwd, own_path()).unwrap()
+    under(SandboxPolicy::workspace_write(vec![]), cwd)
 }
 
-fn shell(sandbox: &Sandbox, script: &str) -> stockade::Command {
-    sandbox.command("/bin/sh").args(["-c", script])
+/// What a policy makes, and nothing beside it.
+fn under(policy: SandboxPolicy, cwd: &Path) -> Sandbox {
+    Sandbox::builder()
+        .policy(policy)
+        .workspace(cwd)
+        .build()
+        .unwrap()
+}
+
+pub(crate) fn shell(sandbox: &Sandbox, script: &str) -> stockade::Command {
+    let mut command = sandbox.command("/bin/sh");
+    command.args(["-c", script]);
+    command
 }
 
 fn helper_stays() {
@@ -46,8 +66,9 @@ fn helper_stays() {
     let helper = place.path().join("helper");
     fs::copy(own_path(), &helper).unwrap();
     let before = fs::read(&helper).unwrap();
-    let policy = SandboxPolicy::workspace_write(vec![]);
-    let sandbox = Sandbox::from_policy(&policy, place.path(), helper.clone()).unwrap();
+    let mut builder = Sandbox::builder();
+    builder.workspace(place.path()).helper(helper.clone());
+    let sandbox = builder.build().unwrap();
     let attacks = "echo x >> helper; mv helper y; rm -f helper; echo made > other";
     shell(&sandbox, attacks).status().unwrap();
     assert_eq!(fs::read(&helper).unwrap(), before);
@@ -90,27 +111,35 @@ fn open_policies() {
             description: "somewhere".into(),
         },
     ] {
-        let sandbox = Sandbox::from_policy(&policy, place.path(), own_path()).unwrap();
+        let sandbox = under(policy, place.path());
         let refused = shell(&sandbox, "echo x > started").status().unwrap_err();
         assert!(
-            matches!(refused, RunError::Plan(PlanError::NotConfined(_))),
+            matches!(
+                refused,
+                Error::Run(RunError::Plan(PlanError::NotConfined(_)))
+            ),
             "{refused:?}"
         );
     }
-    assert!(Sandbox::from_policy(&SandboxPolicy::read_only(), Path::new("x"), "/x").is_err());
     assert!(!place.path().join("started").exists());
 }
 
 fn missing_helper() {
     let place = dir();
-    let policy = SandboxPolicy::workspace_write(vec![]);
-    for helper in ["/nonexistent/helper", "/bin/true", ""] {
-        let sandbox = Sandbox::from_policy(&policy, place.path(), helper).unwrap();
+    let mut builder = Sandbox::builder();
+    builder.workspace(place.path());
+    for helper in ["/nonexistent/helper", "/bin/true"] {
+        let sandbox = builder.helper(helper).build().unwrap();
         let refused = shell(&sandbox, "echo x > started").status();
         assert!(
-            matches!(refused, Err(RunError::Spawn(_))),
+            matches!(refused, Err(Error::Run(RunError::Spawn(_)))),
             "{helper}: {refused:?}"
         );
+    }
+    // Nothing is searched: neither on PATH nor below the current directory.
+    for helper in ["stockade", "./stockade", ""] {
+        let refused = builder.helper(helper).build();
+        assert!(matches!(refused, Err(Error::RelativeHelper(_))), "{helper}");
     }
     assert!(!place.path().join("started").exists());
 }
@@ -149,22 +178,17 @@ fn other_environment() {
     let given = [("PATH", "/usr/bin:/bin"), ("LANG", "xx_YY"), ("TOKEN", "t")];
     let given = given.map(|(name, value)| (name.into(), value.into()));
     let script = "echo \"$LANG ${TOKEN-none} ${CARGO_MANIFEST_DIR-none}\"";
-    let command = shell(&workspace(place.path()), script).inherit_env(given);
+    let mut command = shell(&workspace(place.path()), script);
+    command.inherit_env(given);
     assert_eq!(command.output().unwrap().stdout, b"xx_YY none none\n");
+    // What is set by name is handed on, whatever the name.
+    command.env("TOKEN", "u").env_remove("LANG");
+    assert_eq!(command.output().unwrap().stdout, b" u none\n");
 }
 
 fn output_is_counted() {
     let place = dir();
-    let around = Surroundings::new(AbsPath::new(place.path()).unwrap());
-    let sources = Sources {
-        flags: Flags {
-            limit: vec!["output=100K".parse().unwrap()],
-            ..Flags::default()
-        },
-        ..Sources::new(around)
-    };
-    let profile = stockade::Files::load(&sources).unwrap();
-    let sandbox = Sandbox::new(profile, own_path());
+    let sandbox = limited(place.path(), "output=100K");
     let run = |script| shell(&sandbox, script).output().unwrap();
     let exact = run("head -c 100K /dev/zero");
     assert_eq!(exact.finished.report.ending, Ending::Exited(0));
@@ -174,28 +198,28 @@ fn output_is_counted() {
         assert_eq!(cut.finished.report.ending, Ending::OutputLimit, "{endless}");
         assert_eq!(cut.stdout.len() + cut.stderr.len(), 102_400);
     }
-    // Nobody would count what goes to descriptors of the caller's own.
-    let refused = shell(&sandbox, "echo > f").stdout(Stdio::Null).status();
-    assert!(
-        matches!(refused, Err(RunError::OutputNotCounted)),
-        "{refused:?}"
+    // Whoever waits, and wherever it goes: to a descriptor of the caller, or a pipe.
+    let status = |stdout: Stdio| shell(&sandbox, "yes").stdout(stdout).status();
+    assert_eq!(
+        status(Stdio::Null).unwrap().report.ending,
+        Ending::OutputLimit
     );
-    assert!(!place.path().join("f").exists());
+    let file = place.path().join("out");
+    let written = status(fs::File::create(&file).unwrap().into()).unwrap();
+    assert_eq!(written.report.ending, Ending::OutputLimit);
+    assert_eq!(fs::metadata(&file).unwrap().len(), 102_400);
+    let mut child = shell(&sandbox, "yes").stdout(Stdio::Piped).spawn().unwrap();
+    let mut read = Vec::new();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_to_end(&mut read).unwrap();
+    assert_eq!(read.len(), 102_400);
+    assert_eq!(child.wait().unwrap().report.ending, Ending::OutputLimit);
 }
 
 /// Known of the command itself: what its children used and were ended by is not taken for it.
 fn cpu_time() {
     let place = dir();
-    let around = Surroundings::new(AbsPath::new(place.path()).unwrap());
-    let sources = Sources {
-        flags: Flags {
-            limit: vec!["cpu=1s".parse().unwrap()],
-            ..Flags::default()
-        },
-        ..Sources::new(around)
-    };
-    let profile = stockade::Files::load(&sources).unwrap();
-    let sandbox = Sandbox::new(profile, own_path());
+    let sandbox = limited(place.path(), "cpu=1s");
     let run = |script| shell(&sandbox, script).output().unwrap().finished;
     let over = run("while :; do :; done");
     assert_eq!(over.report.ending, Ending::CpuLimit);
@@ -209,15 +233,90 @@ fn cpu_time() {
     assert_eq!(told.report.ending, Ending::Exited(137));
 }
 
+/// Known where a control group limits memory, which here only root can make.
+fn memory() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = dir();
+    let sandbox = limited(place.path(), "mem=64M");
+    let hog = "head -c 512M /dev/zero | tail -n 1 > /dev/null";
+    for script in [
+        format!("exec sh -c '{hog}; exit $?'"),
+        format!("{hog}; exit 3"),
+    ] {
+        let ended = shell(&sandbox, &script).output().unwrap().finished;
+        assert_eq!(ended.report.ending, Ending::MemoryLimit, "{script}");
+        assert_ne!(ended.status_code(), 0);
+    }
+    // Streaming, and waiting only then.
+    let mut child = shell(&sandbox, &format!("{hog}; echo failed; exit 4"))
+        .stdout(Stdio::Piped)
+        .spawn()
+        .unwrap();
+    let mut text = String::new();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().report.ending, Ending::MemoryLimit);
+    // Who gets along all the same has not failed.
+    let told = shell(&sandbox, &format!("{hog}; exit 0")).output().unwrap();
+    assert_eq!(told.finished.report.ending, Ending::Exited(0));
+    let killed = shell(&sandbox, "kill -KILL $$").output().unwrap();
+    assert_eq!(killed.finished.report.ending, Ending::Signalled(9));
+}
+
+/// Kept while the caller reads output that does not end.
+fn disk_space_while_reading() {
+    let place = dir();
+    let sandbox = limited(place.path(), "disk=128M");
+    let script = "i=0; while :; do fallocate -l 64M f$i || exit 1; i=$((i + 1)); echo more; \
+                  sleep 0.2; done";
+    let mut child = shell(&sandbox, script)
+        .stdout(Stdio::Piped)
+        .spawn()
+        .unwrap();
+    let mut text = String::new();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_to_string(&mut text).unwrap();
+    let report = child.wait().unwrap().report;
+    assert_eq!(report.ending, Ending::DiskLimit);
+    let limits = report.enforcement.iter();
+    let mut limits = limits.filter(|clause| clause.clause == Clause::Limits);
+    assert_eq!(limits.next().unwrap().enforcement, Enforcement::Partial);
+}
+
+fn limited(place: &Path, limit: &str) -> Sandbox {
+    let mut builder = Sandbox::builder();
+    builder.workspace(place).limit(limit).build().unwrap()
+}
+
 fn wall_time() {
     let place = dir();
     let limits = ResourceLimits::default().with_timeout_secs(3);
     let policy = SandboxPolicy::workspace_write_with_limits(vec![], limits);
-    let sandbox = Sandbox::from_policy(&policy, place.path(), own_path()).unwrap();
+    let sandbox = under(policy, place.path());
     let script = "(trap '' TERM HUP; sleep 3600) & echo begun; sleep 3600";
     let output = shell(&sandbox, script).output().unwrap();
     assert_eq!(output.finished.report.ending, Ending::TimedOut);
     assert_eq!(output.stdout, b"begun\n");
+}
+
+/// The caller waits for the end of the output, and the command has none.
+fn wall_time_while_reading() {
+    let place = dir();
+    let limits = ResourceLimits::default().with_timeout_secs(3);
+    let policy = SandboxPolicy::workspace_write_with_limits(vec![], limits);
+    let sandbox = under(policy, place.path());
+    let script = "(trap '' TERM HUP; sleep 3600) & while :; do echo more; sleep 1; done";
+    let mut child = shell(&sandbox, script)
+        .stdout(Stdio::Piped)
+        .spawn()
+        .unwrap();
+    let mut text = String::new();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("more\n"), "{text}");
+    assert_eq!(child.wait().unwrap().report.ending, Ending::TimedOut);
 }
 
 /// Everything that holds the pipe is dead when the pipe is at its end.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::{confine, parent};
+use crate::{confine, parent, session};
 
 /// A part of a test, by name; it gets the test's directory.
 pub(crate) type Part = (&'static str, fn(&Path));
@@ -19,7 +19,8 @@ pub(crate) fn dispatch() -> Option<ExitCode> {
     }
     let name = words.next()?.into_string().ok()?;
     let dir = PathBuf::from(words.next()?);
-    let parts = confine::CHILDREN.iter().chain(parent::CHILDREN);
+    let parts = [confine::CHILDREN, parent::CHILDREN, session::CHILDREN];
+    let parts = parts.into_iter().flatten();
     let (_, part) = parts.into_iter().find(|(known, _)| *known == name)?;
     part(&dir);
     Some(ExitCode::SUCCESS)

@@ -9,7 +9,9 @@ use std::process::Command;
 use std::sync::mpsc;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use stockade::{LandlockError, LandlockSandbox, apply_seccomp, default_seccomp_profile};
+use stockade::compat::vtcode::{
+    LandlockError, LandlockSandbox, apply_seccomp, default_seccomp_profile,
+};
 
 use crate::child::{self, Part, print, say};
 use crate::{Test, dir};

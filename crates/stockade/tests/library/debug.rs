@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stockade::{
+use stockade::compat::vtcode::{
     DebugError, DebugSubcommand, SelfTest, Verdict, debug_sandbox, sandbox_capabilities_summary,
     test_network_blocked, test_path_writable,
 };
-use stockade_policy::{SandboxPolicy, SandboxTransformError, SandboxType};
+use stockade_policy::{NetworkAllowlistEntry, SandboxPolicy, SandboxTransformError, SandboxType};
 
 use crate::{Test, dir, own_path};
 
@@ -95,6 +95,17 @@ fn network() {
     assert_eq!(found(&test), (Verdict::Enforced, Some(true)), "{test:?}");
     let test = blocked(&SandboxPolicy::read_only_with_full_network());
     assert_eq!(found(&test), (Verdict::Enforced, Some(false)), "{test:?}");
+    // A list of hosts keeps everybody else away, and everything can be tried under it.
+    let listed = vec![NetworkAllowlistEntry::https("example.org")];
+    let listed = SandboxPolicy::workspace_write_with_network(vec![], listed);
+    let test = blocked(&listed);
+    assert_eq!(found(&test), (Verdict::Enforced, Some(true)), "{test:?}");
+    let test = helper.writable(&listed, place.path(), place.path());
+    assert_eq!(found(&test), (Verdict::Enforced, Some(true)), "{test:?}");
+    let landlock = SandboxType::LinuxLandlock;
+    let own = Some(helper.path.as_path());
+    let tried = debug_sandbox(landlock, &listed, &["true"], place.path(), own).unwrap();
+    assert!(tried.success && tried.sandbox_active, "{tried:?}");
     let test = blocked(&SandboxPolicy::full_access());
     assert_eq!(
         found(&test),

@@ -1,12 +1,14 @@
 //! The examples do what they say.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Test, dir, own_path};
+use crate::{Test, dir, door, own_path};
 
 pub(crate) const TESTS: &[Test] = &[
+    ("full_job", full_job),
     ("landlock", landlock),
     ("output", output),
     ("run", run),
@@ -71,6 +73,42 @@ fn output() {
     assert!(!place.path().join("f").exists());
 }
 
+/// The whole job from one crate, with at most six imports.
+fn full_job() {
+    let source = include_str!("../../examples/full_job.rs");
+    let imports = source
+        .lines()
+        .filter_map(|line| line.strip_prefix("use stockade"));
+    let names: usize = imports.map(|line| line.split(',').count()).sum();
+    assert!((1..=6).contains(&names), "{names} imports");
+
+    let (place, store) = (dir(), dir());
+    let port = door::server(1).port();
+    let job = |script: &str| {
+        let output = Command::new(example("full_job"))
+            .args([&format!("api.test:{port}"), script, "api.test=127.0.0.1"])
+            .current_dir(place.path())
+            .env("STOCKADE_HOME", store.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let text = job(&format!("({}) > page", door::request("api.test", port)));
+    assert!(text.contains("ended with 0"), "{text}");
+    assert!(text.contains("changed: page"), "{text}");
+    let page = fs::read_to_string(place.path().join("page")).unwrap();
+    assert!(page.contains("answered"), "{page}");
+    let text = job(&format!("rm page; {}", door::request("other.test", 443)));
+    assert!(
+        text.contains("refused: ") && text.contains("--allow other.test"),
+        "{text}"
+    );
+    assert!(place.path().join("page").exists(), "{text}");
+    let text = job("yes");
+    assert!(text.contains("OutputLimit"), "{text}");
+}
+
 fn landlock() {
     let (project, outside) = (dir(), dir());
     let secret = outside.path().join("secret");
@@ -98,7 +136,12 @@ fn seccomp() {
 /// Here only the shape; what it gives is executed by the tests of the command line.
 fn transform() {
     let place = dir();
-    let (code, text) = start("transform", &["/bin/echo", "cat", "file"], place.path());
+    let program = place.path().join("program");
+    let script = "#!/bin/sh\ncase $1 in --version) echo stockade 0.0.0;; *) echo \"$@\";; esac\n";
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let words = [program.to_str().unwrap(), "cat", "file"];
+    let (code, text) = start("transform", &words, place.path());
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("sandbox: LinuxLandlock true"), "{text}");
     let run = format!(

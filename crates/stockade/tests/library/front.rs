@@ -5,10 +5,10 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::path::Path;
 
-use stockade::front::errata::{self, build_cmd, config_from_context, with_config};
-use stockade::front::hawk::{self, Kind};
-use stockade::front::{Context, Door, FrontError};
-use stockade::{PlanError, RunError};
+use stockade::compat::errata::{self, build_cmd, config_from_context, with_config};
+use stockade::compat::hawk::{self, Kind};
+use stockade::compat::{Context, Door, FrontError};
+use stockade::{Error, PlanError, RunError};
 use stockade_policy::profile::Backend;
 
 use crate::{Test, dir, own_path};
@@ -92,7 +92,14 @@ fn independent() {
     ];
     for (filesystem, network, expected) in table {
         let config = attack.errata(filesystem, network);
-        let command = build_cmd(&door(), &config, "bash", ["-c", &attack.script()]).unwrap();
+        let command = build_cmd(
+            &Context::new(),
+            &door(),
+            &config,
+            "bash",
+            ["-c", &attack.script()],
+        )
+        .unwrap();
         assert_eq!(command.is_confined(), config.active());
         let ended = command.output().unwrap();
         let what = format!("{filesystem} {network}: {ended:?}");
@@ -114,7 +121,7 @@ fn free_files() {
         attack.listener.local_addr().unwrap().port(),
     );
     let config = attack.errata("unrestricted", "none");
-    let ended = build_cmd(&door(), &config, "bash", ["-c", &script]).unwrap();
+    let ended = build_cmd(&Context::new(), &door(), &config, "bash", ["-c", &script]).unwrap();
     let ended = ended.output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(host_tmp.path().join("f").exists(), "{said}");
@@ -144,7 +151,7 @@ fn document() {
             allow_write,
             ..hawk::default_config()
         };
-        let command = config.run(&door(), attack.project(), &attack.script());
+        let command = config.run(&Context::new(), &door(), attack.project(), &attack.script());
         let ended = command.unwrap().output().unwrap();
         assert_eq!(attack.effects(), expected, "{config:?}: {ended:?}");
     }
@@ -155,7 +162,9 @@ fn document() {
     config.writable_dirs = vec![attack.outside.path().to_owned()];
     config.read_only_dirs = vec![attack.project().join("kept")];
     let script = format!("echo x > kept/f; {}", attack.script());
-    let command = config.run(&door(), attack.project(), &script).unwrap();
+    let command = config
+        .run(&Context::new(), &door(), attack.project(), &script)
+        .unwrap();
     command.output().unwrap();
     assert_eq!(attack.effects(), (true, true, true));
     assert!(!attack.project().join("kept/f").exists());
@@ -171,9 +180,11 @@ fn no_backend() {
             kind,
             ..hawk::default_config()
         };
-        let refused = config.run(&door(), attack.project(), &attack.script());
+        let refused = config.run(&Context::new(), &door(), attack.project(), &attack.script());
         match refused {
-            Err(FrontError::Plan(PlanError::Backend(missing))) => assert_eq!(missing, name),
+            Err(FrontError::Sandbox(Error::Run(RunError::Plan(PlanError::Backend(missing))))) => {
+                assert_eq!(missing, name);
+            }
             other => panic!("{other:?}"),
         }
         assert_eq!(attack.effects(), (false, false, false));
@@ -182,14 +193,35 @@ fn no_backend() {
 
 fn no_helper() {
     let attack = Attack::new();
-    for helper in ["/nonexistent/helper", "/bin/true", ""] {
+    let config = attack.errata("read_only", "");
+    let searched = build_cmd(
+        &Context::new(),
+        &Door::new("stockade"),
+        &config,
+        "bash",
+        ["-c", "true"],
+    );
+    assert!(matches!(
+        searched,
+        Err(FrontError::Sandbox(Error::RelativeHelper(_)))
+    ));
+    for helper in ["/nonexistent/helper", "/bin/true"] {
         let door = Door::new(helper);
         assert!(door.available(attack.project()).is_err(), "{helper}");
-        let config = attack.errata("read_only", "");
-        let command = build_cmd(&door, &config, "bash", ["-c", &attack.script()]).unwrap();
+        let command = build_cmd(
+            &Context::new(),
+            &door,
+            &config,
+            "bash",
+            ["-c", &attack.script()],
+        )
+        .unwrap();
         let refused = command.output();
         assert!(
-            matches!(refused, Err(RunError::Spawn(_))),
+            matches!(
+                refused,
+                Err(FrontError::Sandbox(Error::Run(RunError::Spawn(_))))
+            ),
             "{helper}: {refused:?}"
         );
         assert_eq!(attack.effects(), (false, false, false));
@@ -203,7 +235,7 @@ fn sub_tasks() {
     let grandchild = move || {
         let context = Context::current();
         let config = config_from_context(&context).unwrap();
-        let command = build_cmd(&door(), config, "bash", ["-c", &script]).unwrap();
+        let command = build_cmd(&context, &door(), config, "bash", ["-c", &script]).unwrap();
         command.output().unwrap()
     };
     let child = task.spawn(|| Context::current().spawn(grandchild).join().unwrap());

@@ -9,14 +9,18 @@
     reason = "a test may stop at what it did not expect"
 )]
 
+#[cfg(feature = "tokio")]
+mod asynchronous;
 mod builder;
 mod child;
 mod confine;
 mod debug;
+mod door;
 mod examples;
 mod front;
 mod need;
 mod parent;
+mod session;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,29 +33,27 @@ use crate::need::Need;
 type Test = (&'static str, fn());
 
 fn main() -> ExitCode {
-    if stockade::helper::is_requested() {
-        let code = u8::try_from(stockade::helper::main());
-        return code.map_or(ExitCode::FAILURE, ExitCode::from);
-    }
-    if let Some(code) = stockade_linux::probe::dispatch(std::env::args_os()) {
-        return ExitCode::from(code);
-    }
+    stockade::init();
     if let Some(code) = child::dispatch() {
         return code;
     }
-    let groups: [(&str, &[Need], &[Test]); 6] = [
+    let groups: &[(&str, &[Need], &[Test])] = &[
+        #[cfg(feature = "tokio")]
+        ("asynchronous", &[Need::Userns], asynchronous::TESTS),
         ("builder", &[Need::Userns], builder::TESTS),
         ("confine", &[Need::Landlock, Need::Userns], confine::TESTS),
         ("debug", &[Need::Landlock, Need::Userns], debug::TESTS),
+        ("door", &[Need::Landlock, Need::Userns], door::TESTS),
         ("examples", &[Need::Landlock, Need::Userns], examples::TESTS),
         ("front", &[Need::Landlock, Need::Userns], front::TESTS),
         ("parent", &[], parent::TESTS),
+        ("session", &[Need::Userns], session::TESTS),
     ];
     let machine = need::Machine::look();
     let mut trials = Vec::new();
     for (group, needs, tests) in groups {
         let missing = machine.missing(needs);
-        for (name, test) in tests {
+        for (name, test) in *tests {
             let name = format!("{group}::{name}");
             trials.push(match &missing {
                 None => Trial::test(name, move || {

@@ -2,9 +2,9 @@
 //! list) turns it into a failure.
 
 use libtest_mimic::{Failed, Trial};
-use stockade::probe::{self, probe};
+use stockade::engine::probe::{self, probe};
 
-/// The ABI that confines everything that [`stockade::LandlockSandbox`] promises.
+/// The ABI that confines everything that [`stockade::compat::vtcode::LandlockSandbox`] promises.
 const LANDLOCK: u32 = 5;
 
 /// One need.

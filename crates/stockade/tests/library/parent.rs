@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-use stockade::{setup_parent_death_signal, setup_parent_death_signal_with_check};
+use stockade::compat::vtcode::{setup_parent_death_signal, setup_parent_death_signal_with_check};
 
 use crate::child::{self, Part, print, say};
 use crate::{Test, dir};

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde::Serialize;
-use stockade::SelectError;
+use stockade_engine::SelectError;
 use stockade_policy::profile::{Backend, Level, Profile};
 use stockade_policy::{SandboxPolicy, Surroundings};
 

@@ -11,12 +11,22 @@ use super::InspectFormat;
 use super::lines::Lines;
 use crate::output::{SCHEMA, printable};
 
+/// Where findings come from.
+#[derive(Clone, Copy)]
+pub(super) struct Origin<'a> {
+    pub(super) path: &'a Path,
+    /// The commit that brought the text in, in a repository's history.
+    pub(super) commit: Option<&'a str>,
+}
+
 /// A report in the making.
 pub(super) struct Report<W: Write> {
     format: InspectFormat,
     out: W,
     count: u64,
     files: Vec<Value>,
+    /// What of a repository's history was read.
+    history: Option<Value>,
     /// Rules that had a finding, with what it said.
     rules: BTreeMap<&'static str, String>,
 }
@@ -34,6 +44,7 @@ impl<W: Write> Report<W> {
             out,
             count: 0,
             files: Vec::new(),
+            history: None,
             rules: BTreeMap::new(),
         })
     }
@@ -41,7 +52,7 @@ impl<W: Write> Report<W> {
     /// Prints findings of a file at once: whoever waits for them should not wait longer.
     pub(super) fn findings(
         &mut self,
-        path: &Path,
+        origin: Origin<'_>,
         findings: &[Finding],
         lines: &Lines,
     ) -> io::Result<()> {
@@ -54,8 +65,11 @@ impl<W: Write> Report<W> {
             match self.format {
                 InspectFormat::Text => writeln!(
                     self.out,
-                    "{}:{}:{}: {} {}: {} [{}]",
-                    printable(&path.to_string_lossy()),
+                    "{}{}:{}:{}: {} {}: {} [{}]",
+                    origin
+                        .commit
+                        .map_or_else(String::new, |id| format!("{id:.12}:")),
+                    printable(&origin.path.to_string_lossy()),
                     place.line,
                     place.column,
                     finding.level.name(),
@@ -65,7 +79,10 @@ impl<W: Write> Report<W> {
                 )?,
                 InspectFormat::Json => {
                     let mut value = serde_json::to_value(finding)?;
-                    value["file"] = json!(path.to_string_lossy());
+                    value["file"] = json!(origin.path.to_string_lossy());
+                    if let Some(commit) = origin.commit {
+                        value["commit"] = json!(commit);
+                    }
                     value["line"] = json!(place.line);
                     value["column"] = json!(place.column);
                     write!(self.out, "\n  {value}")?;
@@ -74,7 +91,7 @@ impl<W: Write> Report<W> {
                     self.rules
                         .entry(finding.rule)
                         .or_insert_with(|| finding.message.clone());
-                    write!(self.out, "\n{}", sarif_result(path, finding, place.line))?;
+                    write!(self.out, "\n{}", sarif_result(origin, finding, place.line))?;
                 }
             }
         }
@@ -98,14 +115,21 @@ impl<W: Write> Report<W> {
         }
     }
 
-    /// Ends the report with the totals.
-    pub(super) fn end(mut self, total: &Tally) -> io::Result<()> {
+    /// Notes how much of a repository's history was read.
+    pub(super) fn history(&mut self, blobs: u64, bytes: u64) {
+        self.history = Some(json!({ "blobs": blobs, "bytes": bytes }));
+    }
+
+    /// Ends the report with the totals. Nothing is known about what was not read, so that is not safe.
+    pub(super) fn end(mut self, total: &Tally, all_read: bool) -> io::Result<()> {
         match self.format {
             InspectFormat::Json => writeln!(
                 self.out,
-                "\n],\"files\":{},\"safe\":{},\"level\":\"{}\",\"score\":{}}}",
+                "\n],\"files\":{}{},\"safe\":{},\"level\":\"{}\",\"score\":{}}}",
                 Value::from(self.files),
-                total.is_safe(),
+                self.history
+                    .map_or_else(String::new, |read| format!(",\"history\":{read}")),
+                all_read && total.is_safe(),
                 total.level().name(),
                 total.score(),
             )?,
@@ -132,7 +156,7 @@ impl<W: Write> Report<W> {
 const SARIF_HEAD: &str = "{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\
     \"version\":\"2.1.0\",\"runs\":[{\"results\":[";
 
-fn sarif_result(path: &Path, finding: &Finding, line: u64) -> Value {
+fn sarif_result(origin: Origin<'_>, finding: &Finding, line: u64) -> Value {
     let level = match finding.level {
         ThreatLevel::None | ThreatLevel::Low => "note",
         ThreatLevel::Medium => "warning",
@@ -144,7 +168,7 @@ fn sarif_result(path: &Path, finding: &Finding, line: u64) -> Value {
         "message": { "text": format!("{}: {}", finding.message, finding.content) },
         "locations": [{
             "physicalLocation": {
-                "artifactLocation": { "uri": uri(path) },
+                "artifactLocation": { "uri": uri(origin.path) },
                 "region": {
                     "startLine": line,
                     "byteOffset": finding.span.start,
@@ -156,6 +180,7 @@ fn sarif_result(path: &Path, finding: &Finding, line: u64) -> Value {
             "type": finding.kind,
             "threatLevel": finding.level,
             "confidence": finding.confidence,
+            "commit": origin.commit,
         },
     })
 }

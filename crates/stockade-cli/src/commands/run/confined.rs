@@ -7,23 +7,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use stockade::network::NetworkService;
-use stockade::{
-    DenialRecord, Ending, ExecPlan, Finished, Foreground, PlanError, Report, RunError, Spec, Tap,
-};
+use stockade_engine::network::NetworkService;
+use stockade_engine::{Denial, Ending, ExecPlan, Finished, Foreground, Report, RunError, Spec};
 use stockade_linux::{SpawnError, Stage};
 use stockade_policy::STOCKADE_SANDBOX_ACTIVE;
 use stockade_policy::profile::Profile;
 use stockade_proxy::SandboxProxy;
+use stockade_rules::AbsPath;
 
-use crate::args::RunArgs;
+use crate::args::{CommitWhen, RunArgs, UpstreamArgs};
 use crate::commands::{backends, ws};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::resolve::Place;
 
-use super::inspection::{Inspection, Inspector};
+use super::taps::{Seen, Taps};
 use super::{overlay, plan_text};
 
 pub(super) fn run(
@@ -32,23 +31,25 @@ pub(super) fn run(
     profile: &Profile,
     store: Option<&Path>,
 ) -> Result<Exit, Failure> {
-    let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    // One is enough: whoever holds the user's terminal can type on it, or leave it in a bad mode.
+    let has_terminal = std::io::stdin().is_terminal()
+        || std::io::stdout().is_terminal()
+        || std::io::stderr().is_terminal();
     let spec = Spec {
         argv: args.command.clone(),
         env: super::environment(args).collect(),
         keep_descriptors: args.policy.pass_fd.clone(),
-        terminal: interactive,
+        terminal: has_terminal,
         explain: args.explain,
+        overlay: args.overlay.is_some(),
     };
     let backends = backends(args.image.as_deref());
-    let mut choice = backends
-        .choose(profile, Path::new(THIS))
-        .map_err(plan_failure)?;
+    let mut choice = backends.choose(profile, Path::new(THIS))?;
     if args.dry_run {
         choice = choice.only_planned();
     }
-    let mut plan = choice.next(&spec).map_err(plan_failure)?;
-    let network = network(args, &plan)?;
+    let mut plan = choice.next(&spec)?;
+    let network = network(&args.upstream, &plan)?;
     if args.dry_run {
         if let Some(name) = &args.overlay {
             overlay::pretend(name.as_deref(), place, store, &mut plan)?;
@@ -67,90 +68,110 @@ pub(super) fn run(
     let mut report_file = args
         .report
         .as_deref()
-        .map(|name| create(place, name))
+        .map(|name| create(place, name, &profile.writable_roots))
         .transpose()?;
     super::warn(args, &plan.warnings);
     if let Some(overlay) = overlay.as_ref().filter(|_| !args.quiet) {
         ws::warn_if_restarted(overlay, Format::of(args.output.json));
     }
-    let inspector = args.inspect.then(Inspector::new);
+    let taps = Taps::chosen(args);
     let launch = Foreground {
         keep: passed_descriptors(&args.policy.pass_fd)?,
-        tap: inspector.as_ref().map(|inspector| inspector as &dyn Tap),
+        tap: taps.as_tap(),
         network,
         backends: &backends,
     };
     // From here on the sandbox's first process shares its pages.
     crate::HEAP.freeze();
     let finished = loop {
-        match stockade::run_in_foreground(plan, &launch) {
+        match stockade_engine::run_in_foreground(plan, &launch) {
             Ok(finished) => break finished,
             // Its layers are in the plan, and no other backend has any.
             Err(error) if overlay.is_some() => return Err(run_failure(error)),
             Err(error) => choice.passed_over(error).map_err(run_failure)?,
         }
-        plan = choice.next(&spec).map_err(plan_failure)?;
+        plan = choice.next(&spec)?;
         super::warn(args, &plan.warnings[..1]);
     };
     // The program is about to end: nothing is worth freeing.
     crate::HEAP.freeze();
-    let inspection = inspector.map(Inspector::finish);
-    if let Some(overlay) = overlay {
-        overlay::leave(&overlay)?;
-    }
-    if let Some(file) = &mut report_file {
-        write_report(file, &finished, inspection.as_ref())?;
-    }
+    let seen = taps.finish();
+    let ended = exit_of(&finished);
+    let when = args.commit;
+    let is_committed = when == Some(CommitWhen::Always) || when.is_some() && ended.code() == 0;
+    let left = match &overlay {
+        Some(overlay) if !is_committed => overlay::leave(overlay),
+        _ => Ok(()),
+    };
+    let written = report_file
+        .as_mut()
+        .map_or(Ok(()), |file| write_report(file, &finished, &seen));
     tell(args, &finished);
-    if let Some(inspection) = inspection.filter(|_| !args.quiet) {
-        inspection.tell(Format::of(args.output.json));
+    if !args.quiet {
+        seen.tell(Format::of(args.output.json));
     }
-    Ok(exit_of(&finished))
+    let after = match overlay {
+        Some(overlay) if is_committed => overlay::commit(overlay, args, place, profile, store),
+        Some(overlay) => left.map(|()| overlay::tell_uncommitted(&overlay, args)),
+        None => Ok(()),
+    };
+    let mut exit = ended;
+    for failure in [written, after].into_iter().filter_map(Result::err) {
+        output::failure(&failure, Format::of(args.output.json));
+        // The command has run: 125 would say that it has not.
+        if exit.code() == 0 {
+            exit = Exit::Negative;
+        }
+    }
+    Ok(exit)
 }
 
 /// This program, as the helper of self-tests.
-const THIS: &str = "/proc/self/exe";
+pub(crate) const THIS: &str = "/proc/self/exe";
 
 /// Who answers in the sandbox's network, where somebody must.
-fn network(args: &RunArgs, plan: &ExecPlan) -> Result<Option<Arc<dyn NetworkService>>, Failure> {
+pub(crate) fn network(
+    upstream: &UpstreamArgs,
+    plan: &ExecPlan,
+) -> Result<Option<Arc<dyn NetworkService>>, Failure> {
     if plan.network.is_none() {
-        if args.upstream.upstream.is_some() {
+        if upstream.upstream.is_some() {
             let text = "`--upstream` leads nowhere: the policy has no list of hosts";
             return Err(Failure::text(Exit::Usage, text).hint("`--allow HOST` makes one"));
         }
         return Ok(None);
     }
-    let upstream = args.upstream.choose();
-    let upstream = upstream.map_err(|error| Failure::new(Exit::NotSetUp, error))?;
+    let upstream = upstream.choose()?;
     Ok(Some(Arc::new(SandboxProxy {
         upstream,
         ..SandboxProxy::default()
     })))
 }
 
-fn create(place: &Place, name: &Path) -> Result<File, Failure> {
+fn create(place: &Place, name: &Path, roots: &[AbsPath]) -> Result<File, Failure> {
     let path = place.file(name)?;
-    File::create(&path).map_err(|error| {
+    let failed = |error: std::io::Error| {
         let what = format!("can't write the report to `{path}`");
         Failure::new(Exit::NotSetUp, anyhow::Error::new(error).context(what))
-    })
+    };
+    let file = stockade_engine::open_output(path.as_path(), roots).map_err(failed)?;
+    if file.metadata().is_ok_and(|data| data.is_file()) {
+        file.set_len(0).map_err(failed)?;
+    }
+    Ok(file)
 }
 
-fn write_report(
-    file: &mut File,
-    finished: &Finished,
-    inspection: Option<&Inspection>,
-) -> Result<(), Failure> {
+fn write_report(file: &mut File, finished: &Finished, seen: &Seen) -> Result<(), Failure> {
     #[derive(Serialize)]
     struct Document<'a> {
         #[serde(flatten)]
         report: &'a Report,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        inspection: Option<&'a Inspection>,
+        #[serde(flatten)]
+        seen: &'a Seen,
     }
     let document = Document {
         report: &finished.report,
-        inspection,
+        seen,
     };
     let written = serde_json::to_vec_pretty(&document)
         .map_err(std::io::Error::from)
@@ -182,50 +203,64 @@ fn passed_descriptors(numbers: &[i32]) -> Result<Vec<(OwnedFd, i32)>, Failure> {
 
 /// What was refused, in a few lines on standard error.
 fn tell(args: &RunArgs, finished: &Finished) {
-    let format = Format::of(args.output.json);
     if args.quiet {
         return;
     }
-    match finished.report.ending {
-        Ending::CpuLimit => output::warn("the CPU time is over; the command was ended", format),
-        Ending::TimedOut => output::warn("the wall time is over; everything was ended", format),
-        Ending::OutputLimit => output::warn("too much output; everything was ended", format),
-        _ => {}
+    for remark in remarks(finished, args.explain || args.verbose) {
+        output::warn(&remark, Format::of(args.output.json));
     }
-    let asked = args.explain || args.verbose;
+    let removed = finished.report.env_removed.iter();
+    let removed: Vec<&str> = removed
+        .map(String::as_str)
+        .filter(|name| !OF_SHELLS.contains(name))
+        .collect();
+    if args.verbose && !removed.is_empty() {
+        let names = output::printable(&removed.join(" ")).into_owned();
+        let text = format!("variables that were not handed on: {names}; --keep-env NAME keeps one");
+        output::warn(&text, Format::of(args.output.json));
+    }
+}
+
+/// Variables that every shell sets anew, whose absence nobody asks about.
+const OF_SHELLS: &[&str] = &["OLDPWD", "PWD", "SHLVL", "_"];
+
+/// What the user should know about a command that has ended; every denial if the user `asked`.
+pub(crate) fn remarks(finished: &Finished, asked: bool) -> Vec<String> {
+    let mut remarks: Vec<String> = finished.trouble.iter().cloned().collect();
+    let limit = match finished.report.ending {
+        Ending::CpuLimit => Some("the CPU time is over; the command was ended"),
+        Ending::DiskLimit => Some(
+            "too much disk space was taken; all processes were killed, what they wrote is left",
+        ),
+        Ending::TimedOut => Some("the wall time is over; everything was ended"),
+        Ending::MemoryLimit => Some(
+            "out of memory: the kernel killed a process inside; allow more with --limit mem=SIZE",
+        ),
+        Ending::OutputLimit => Some("too much output; everything was ended"),
+        _ => None,
+    };
+    remarks.extend(limit.map(str::to_owned));
     if !asked && matches!(finished.report.ending, Ending::Exited(0)) {
-        return;
+        return remarks;
     }
     let denials = &finished.report.denials;
     let shown = if asked { denials.len() } else { SHOWN_DENIALS };
-    for denial in denials.iter().take(shown) {
-        output::warn(&describe(denial), format);
-    }
+    remarks.extend(denials.iter().take(shown).map(describe));
     if denials.len() > shown {
         let more = denials.len() - shown;
-        output::warn(
-            &format!("{more} more were refused; `--explain` shows all"),
-            format,
-        );
+        remarks.push(format!("{more} more were refused; `--explain` shows all"));
     }
+    remarks
 }
 
 /// Enough to see why a command failed.
 const SHOWN_DENIALS: usize = 3;
 
-fn describe(denial: &DenialRecord) -> String {
-    let path = denial.path.display();
-    let rule = match &denial.origin {
-        Some(origin) => format!("`{}` ({origin})", denial.rule),
-        None => denial.rule.clone(),
-    };
-    format!(
-        "refused: {} `{path}`: {rule}; would pass with: {}",
-        denial.operation, denial.grant
-    )
+fn describe(denial: &Denial) -> String {
+    format!("refused: {denial}; would pass with: {}", denial.grant)
 }
 
-fn exit_of(finished: &Finished) -> Exit {
+pub(crate) fn exit_of(finished: &Finished) -> Exit {
     match (&finished.report.ending, finished.status) {
         (Ending::TimedOut, _) => Exit::TimedOut,
         (_, Some(status)) => Exit::of(status),
@@ -233,16 +268,7 @@ fn exit_of(finished: &Finished) -> Exit {
     }
 }
 
-fn plan_failure(error: PlanError) -> Failure {
-    let hint = error.hint();
-    let failure = Failure::new(Exit::NotSetUp, error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
-}
-
-fn run_failure(error: RunError) -> Failure {
+pub(crate) fn run_failure(error: RunError) -> Failure {
     let exit = match &error {
         RunError::Spawn(SpawnError::Stage {
             stage: Stage::Find, ..

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use stockade::{Stream, Tap};
+use stockade_engine::Stream;
 use stockade_inspect::{Finding, Kinds, StreamInspector, Tally, ThreatLevel};
 
 use crate::output::{self, Format};
@@ -67,10 +67,9 @@ impl Inspector {
             findings: state.findings,
         }
     }
-}
 
-impl Tap for Inspector {
-    fn passed(&self, stream: Stream, bytes: &[u8]) {
+    /// Takes what a stream printed.
+    pub(super) fn passed(&self, stream: Stream, bytes: &[u8]) {
         let mut state = self.0.borrow_mut();
         let inspector = state
             .streams

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use stockade::{Enforcement, ExecPlan};
+use stockade_engine::{Enforcement, ExecPlan};
 use stockade_linux::plan::View;
 use stockade_policy::profile::format_duration;
 use stockade_rules::shell_word;
@@ -72,6 +72,7 @@ fn view(view: &View) -> &'static str {
         View::Empty => "empty",
         View::Hidden => "hidden",
         View::Overlay { .. } => "overlay",
+        View::PrivateLayer { .. } => "copy",
         View::Proc => "proc",
         View::ReadOnly => "read-only",
         View::Symlink(_) => "link",

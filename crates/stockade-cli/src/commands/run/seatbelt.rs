@@ -1,7 +1,7 @@
 //! `run --backend seatbelt`: the profile on every system, the command on macOS.
 
 use serde::Serialize;
-use stockade::seatbelt::{
+use stockade_engine::seatbelt::{
     SeatbeltError, SeatbeltPolicy, generate_seatbelt_profile, seatbelt_command,
 };
 use stockade_policy::profile::{Backend, Profile};
@@ -33,6 +33,7 @@ pub(super) fn run(args: &RunArgs, profile: &Profile) -> Result<Exit, Failure> {
         ("--report", args.report.is_some()),
         ("--explain", args.explain),
         ("--inspect", args.inspect),
+        ("--redact", args.redact),
     ];
     if let Some((flag, _)) = unmet.into_iter().find(|(_, typed)| *typed) {
         let text = format!("the backend `seatbelt` has no `{flag}`");

@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anstyle::Style;
 use serde::Serialize;
-use stockade_workspace::{Change, ChangeKind, Diff, Error, Text};
+use stockade_workspace::{Change, ChangeKind, Diff, Error, KeptBack, Overlay, Text};
 
+use super::layers;
 use super::progress::Bar;
 use super::{Context, name_or_here, refused};
 use crate::args::ws::DiffArgs;
@@ -24,6 +26,8 @@ struct Document<'a> {
 struct Entry<'a> {
     #[serde(flatten)]
     change: &'a Change,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protected: Option<&'a str>,
     binary: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     added: Option<usize>,
@@ -40,7 +44,10 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> 
             Ok(Some(overlay)) => {
                 let diff = context.manager.overlay_diff(&overlay).map_err(refused)?;
                 super::warn_if_restarted(&overlay, context.format);
-                return print(context, args, &diff);
+                let guard = layers::guard_of(&overlay, false)?;
+                let kept = overlay.kept_back(&*guard).map_err(refused)?;
+                let protected = Protected::new(&overlay, kept);
+                return print(context, args, &diff, &protected);
             }
             Err(Error::NoWorkspace(_)) if args.name.is_none() => {
                 return Err(super::no_overlay_here());
@@ -55,20 +62,63 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> 
         .diff(&name, args.id.as_deref(), &bar)
         .map_err(refused)?;
     drop(bar);
-    print(context, args, &diff)
+    print(context, args, &diff, &Protected::default())
 }
 
-fn print(context: &Context, args: &DiffArgs, diff: &Diff) -> Result<Exit, Failure> {
+/// Changes that `ws commit` keeps back, by path from the workspace's directory.
+#[derive(Default)]
+struct Protected(Vec<(PathBuf, String)>);
+
+impl Protected {
+    fn new(overlay: &Overlay, kept: Vec<KeptBack>) -> Self {
+        let from_dir = |kept: KeptBack| {
+            let path = kept.path.strip_prefix(overlay.dir()).unwrap_or(&kept.path);
+            (path.to_owned(), kept.reason)
+        };
+        Self(kept.into_iter().map(from_dir).collect())
+    }
+
+    fn reason(&self, change: &Change) -> Option<&str> {
+        let mut kept = self.0.iter();
+        let found = kept.find(|(path, _)| change.path.starts_with(path));
+        found.map(|(_, reason)| &**reason)
+    }
+}
+
+fn print(
+    context: &Context,
+    args: &DiffArgs,
+    diff: &Diff,
+    protected: &Protected,
+) -> Result<Exit, Failure> {
     if context.format == Format::Json {
-        let changes = diff.changes.iter().map(|change| entry(args, diff, change));
+        let changes = diff.changes.iter().map(|change| {
+            let protected = protected.reason(change);
+            entry(args, diff, change).map(|entry| Entry { protected, ..entry })
+        });
         let changes = changes.collect::<Result<Vec<_>, _>>()?;
         output::json(Document { changes })?;
         return Ok(Exit::Success);
     }
     let mut page = Vec::new();
     for change in &diff.changes {
+        if let Some(reason) = protected
+            .reason(change)
+            .filter(|_| !args.summary && !args.stat)
+        {
+            let reason = output::printable(reason);
+            writeln!(
+                page,
+                "{BAD}protected: {reason}; needs --allow-protected{BAD:#}"
+            )?;
+        }
         if args.summary {
-            summary(&mut page, change)?;
+            let mark = if protected.reason(change).is_some() {
+                " (protected)"
+            } else {
+                ""
+            };
+            summary(&mut page, change, mark)?;
         } else if args.stat {
             stat(&mut page, change, &diff.text(change).map_err(refused)?)?;
         } else {
@@ -96,6 +146,7 @@ fn entry<'a>(args: &DiffArgs, diff: &Diff, change: &'a Change) -> Result<Entry<'
     };
     Ok(Entry {
         change,
+        protected: None,
         binary,
         added,
         removed,
@@ -132,9 +183,9 @@ fn names(change: &Change) -> String {
     format!("{}{slash}", output::printable(&name))
 }
 
-fn summary(out: &mut Vec<u8>, change: &Change) -> std::io::Result<()> {
+fn summary(out: &mut Vec<u8>, change: &Change, mark: &str) -> std::io::Result<()> {
     let (letter, style) = letter(change.kind);
-    writeln!(out, "{style}{letter}{style:#} {}", names(change))
+    writeln!(out, "{style}{letter}{style:#} {}{mark}", names(change))
 }
 
 fn stat(out: &mut Vec<u8>, change: &Change, text: &Text) -> std::io::Result<()> {

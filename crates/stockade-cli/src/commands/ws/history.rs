@@ -9,6 +9,8 @@ use stockade_workspace::{
     CreateOptions, Error, FsckReport, GcReport, RestoreMode, RestoreReport, SnapshotRecord,
 };
 
+use super::kept::{Again, Kept, guard_of};
+use super::layers::pause_if_asked;
 use super::progress::Bar;
 use super::{Context, name, refused, show};
 use crate::args::ws::{CleanupArgs, CreateArgs, RestoreArgs, RmArgs, SnapshotArgs};
@@ -88,12 +90,26 @@ pub(super) fn restore(context: &Context, args: &RestoreArgs) -> Result<Exit, Fai
     } else {
         RestoreMode::Exact
     };
+    let name = name(&args.name)?;
+    let _paused = pause_if_asked(context, &name, args.pause)?;
+    let dir = context.manager.show(&name).map_err(refused)?.dir;
+    let guard = guard_of(&dir, args.allow_protected)?;
     let bar = Bar::new(context.format);
     let restored = context
         .manager
-        .restore(&name(&args.name)?, &args.id, mode, &bar)
+        .restore_guarded(&name, &args.id, mode, &*guard, &bar)
         .map_err(refused)?;
     drop(bar);
+    let kept = Kept {
+        name: &name,
+        store: context.named_store.as_deref(),
+        dir: &dir,
+        again: Again::Restore {
+            id: &args.id,
+            merge: args.merge,
+        },
+    };
+    kept.tell(&restored.kept_back, context.format);
     for path in &restored.skipped {
         let text = format!("`{path}` is a device, which only root can make");
         output::warn(&text, context.format);
@@ -124,8 +140,7 @@ pub(super) fn remove(context: &Context, args: &RmArgs) -> Result<Exit, Failure> 
             manager.remove_damaged(&name).map_err(refused)?;
         }
         Err(error @ Error::Damaged { .. }) => {
-            let text = "`ws rm --force` removes it nonetheless";
-            return Err(refused(error).hint(text));
+            return Err(refused(error).hint("`ws rm --force` removes it nonetheless"));
         }
         state => {
             if args.force && state.map_err(refused)?.is_alive() {

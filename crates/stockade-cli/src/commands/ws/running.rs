@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +11,7 @@ use serde::Serialize;
 use stockade_workspace::{Freezer, Input, Process, WorkspaceName, WorkspaceState};
 
 use super::{Context, name, refused};
-use crate::args::ws::{NameArgs, WsRunArgs};
+use crate::args::ws::{NameArgs, RebindArgs, WsRunArgs};
 use crate::commands::run as plain;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -38,7 +39,10 @@ pub(super) fn run(context: &Context, args: WsRunArgs) -> Result<Exit, Failure> {
     let held = input.as_ref().map(Input::writer).transpose();
     let held = held.map_err(refused)?;
     let mut run = args.run;
-    run.policy.cwd.get_or_insert_with(|| state.dir.clone());
+    // By its descriptor: at its path something else may be by the time that it is entered.
+    let dir = context.manager.open_directory(&name).map_err(refused)?;
+    let dir_path = format!("/proc/self/fd/{}", dir.as_raw_fd());
+    run.policy.cwd.get_or_insert_with(|| dir_path.into());
     run.output.json = context.format == Format::Json;
     let overlay = context.manager.existing_overlay(&name).map_err(refused)?;
     if overlay.is_some() && run.overlay.is_none() {
@@ -50,6 +54,11 @@ pub(super) fn run(context: &Context, args: WsRunArgs) -> Result<Exit, Failure> {
         0..0,
         stated.map(|(key, value)| OsString::from(format!("{key}={value}"))),
     );
+    // One that was left running is known by its process, and can be paused. Over an overlay it has
+    // a lock of its own.
+    let is_direct = args.left_running.is_none() && run.overlay.is_none();
+    let running = is_direct.then(|| context.manager.enter_run(&name));
+    let _running = running.transpose().map_err(refused)?;
     let ended = plain::run_in(&run, Some(context.manager.store().path()));
     drop(held);
     if let Some(input) = input {
@@ -160,6 +169,15 @@ fn leave_running(
         Format::Text => output::text(|out| writeln!(out, "{process}"))?,
     }
     Ok(Exit::Success)
+}
+
+pub(super) fn rebind(context: &Context, args: &RebindArgs) -> Result<Exit, Failure> {
+    let name = name(&args.name)?;
+    let state = context
+        .manager
+        .rebind(&name, args.dir.as_deref())
+        .map_err(refused)?;
+    tell(context, state)
 }
 
 pub(super) fn pause(context: &Context, args: &NameArgs) -> Result<Exit, Failure> {

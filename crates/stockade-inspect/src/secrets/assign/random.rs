@@ -1,6 +1,7 @@
 //! Whether a value looks made by a machine, or like a name, a word or a place.
 
-use super::super::shape::{contains, entropy, is_wordy};
+use super::super::formats::tables::FILE_ENDINGS;
+use super::super::shape::{common_pairs, contains, entropy, is_wordy};
 
 /// True for `user_password`, `Password2`: a name rather than a value. Not for `thisismypassword`.
 pub(super) fn is_about_passwords(lower: &[u8]) -> bool {
@@ -39,6 +40,9 @@ pub(in crate::secrets) fn looks_random(value: &[u8]) -> bool {
     if value.len() < 12 {
         return digits >= 2 && letters >= 2 && changes >= 4;
     }
+    if digits == 0 {
+        return is_gibberish(value);
+    }
     let dense = changes * 100 >= value.len() * 18;
     entropy(value) >= 3.0
         && ((digits >= 2 && letters >= 4 && changes >= 4 && dense)
@@ -48,6 +52,13 @@ pub(in crate::secrets) fn looks_random(value: &[u8]) -> bool {
                 && digits >= 1
                 && value.len() >= 24
                 && changes * 100 >= value.len() * 28))
+}
+
+/// True for letters without digits that no language has: a random text holds three common pairs in
+/// ten, a name or a sentence at least six.
+fn is_gibberish(value: &[u8]) -> bool {
+    let (common, pairs) = common_pairs(value);
+    pairs >= 18 && common * 100 < pairs * 45 && entropy(value) >= 3.3
 }
 
 /// True if long runs of lower-case letters read like words, and are much of the value: in a long
@@ -72,10 +83,6 @@ fn class(byte: u8) -> u8 {
 
 /// Paths, URLs, versions, dates, e-mail addresses, file names.
 pub(super) fn is_location(value: &[u8]) -> bool {
-    const SUFFIXES: [&[u8]; 14] = [
-        b".json", b".txt", b".pem", b".key", b".yml", b".yaml", b".toml", b".env", b".md",
-        b".html", b".crt", b".js", b".py", b".go",
-    ];
     contains(value, b"://")
         || value.starts_with(b"/")
         || value.starts_with(b"./")
@@ -83,7 +90,9 @@ pub(super) fn is_location(value: &[u8]) -> bool {
         || value.starts_with(b"~/")
         || value.starts_with(b"arn:")
         || value.starts_with(b"sha256:")
-        || SUFFIXES.iter().any(|suffix| value.ends_with(suffix))
+        || FILE_ENDINGS
+            .iter()
+            .any(|ending| value.ends_with(ending.as_bytes()))
         || value
             .iter()
             .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b':' | b'/' | b'T' | b'Z'))

@@ -46,10 +46,7 @@ pub(super) fn operator(
         |b| matches!(b, b'"' | b'\'' | b'`' | b']' | b')' | b'\\'),
         4,
     );
-    // `char token[] = "…"`
-    if text.get(at..).is_some_and(|rest| rest.starts_with(b"[]")) {
-        at += 2;
-    }
+    at += suffix(text.get(at..)?, closed > 0);
     let blank = skip(&mut at, |b| matches!(b, b' ' | b'\t'), 24);
     let sign = match text.get(at..)? {
         [b':' | b'!' | b'?' | b'+' | b'.', b'=', ..] | [b'=', b'>' | b'=', ..] => {
@@ -132,6 +129,17 @@ pub(super) fn operator(
         at = next_line(text, at, sign).unwrap_or(at);
     }
     Some((at, sign))
+}
+
+/// The length of what belongs to the name without being part of it: C's `char token[] = "…"`, Go's
+/// `token, err := "…"`, Perl's `$ENV{"token"} = "…"`.
+fn suffix(rest: &[u8], is_quoted: bool) -> usize {
+    match rest {
+        [b'[', b']', ..] => 2,
+        [b',', b' ', b'e', b'r', b'r', b' ', b':', b'=', ..] => 5,
+        [b'}', b' ', b'=', ..] if is_quoted => 1,
+        _ => 0,
+    }
 }
 
 /// How far on the value is told: "for user 'x' is 'y'".

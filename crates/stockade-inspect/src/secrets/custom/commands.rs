@@ -10,7 +10,7 @@ use crate::secrets::shape::{Alphabet, is_example, is_filler, is_reference, kinds
 
 /// How a command takes a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(in crate::secrets) enum Way {
     /// `-pvalue`, never apart.
     Attached(&'static str),
     /// `-p value`.
@@ -23,47 +23,9 @@ enum Way {
     Word(usize),
 }
 
-/// Commands and how they take a password.
-const COMMANDS: [(&str, Way); 30] = [
-    ("mysql", Way::Attached("-p")),
-    ("7z ", Way::Attached("-p")),
-    ("docker login", Way::Apart("-p")),
-    ("podman login", Way::Apart("-p")),
-    ("helm registry login", Way::Apart("-p")),
-    ("redis-cli", Way::Apart("-a")),
-    ("az login", Way::Apart("-p")),
-    ("ldapsearch", Way::Apart("-w")),
-    ("ldapadd", Way::Apart("-w")),
-    ("ldapmodify", Way::Apart("-w")),
-    ("unzip ", Way::Apart("-P")),
-    ("openssl enc", Way::Apart("-k")),
-    ("sqlcmd", Way::Apart("-P")),
-    ("mosquitto_", Way::Apart("-P")),
-    ("evil-winrm", Way::Apart("-p")),
-    ("crackmapexec", Way::Apart("-p")),
-    ("xfreerdp", Way::Attached("/p:")),
-    ("smbclient", Way::Inside("-U", b'%')),
-    ("rpcclient", Way::Inside("-U", b'%')),
-    ("vault login", Way::Apart("login")),
-    ("net user", Way::Word(3)),
-    ("snmp-server community", Way::Word(2)),
-    ("tacacs-server key", Way::Word(2)),
-    ("radius-server key", Way::Word(2)),
-    ("crypto isakmp key", Way::Word(3)),
-    ("requirepass ", Way::Word(1)),
-    ("masterauth ", Way::Word(1)),
-    ("rootpw ", Way::Word(1)),
-    ("net use", Way::Last),
-    ("htpasswd -", Way::Last),
-];
-
 /// A password given to a command of the table.
-pub(super) fn option(text: &[u8], at: usize) -> Option<Match> {
+pub(in crate::secrets) fn option(text: &[u8], at: usize, (_, way): &(&str, Way)) -> Option<Match> {
     let line = line(text, at);
-    let (_, way) = COMMANDS.iter().find(|(name, _)| {
-        line.get(..name.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
-    })?;
     let words = words(line);
     let found = match *way {
         Way::Attached(flag) => words.iter().find_map(|word| {
@@ -250,34 +212,14 @@ pub(super) fn next_string(text: &[u8], at: usize) -> Option<Match> {
     })
 }
 
-/// Calls that take a password, and as which argument.
-const CALLS: [(&str, usize); 16] = [
-    ("login(", 1),
-    ("wifi.begin(", 1),
-    ("getconnection(", 2),
-    ("mysqli(", 2),
-    ("mysqli_connect(", 2),
-    ("mysql_connect(", 2),
-    ("new pdo(", 2),
-    ("ftp_login(", 2),
-    ("imap_open(", 2),
-    ("oci_connect(", 1),
-    ("httpbasicauth(", 1),
-    ("basic_auth(", 1),
-    ("basicauth(", 1),
-    ("passwordcredentials(", 1),
-    ("passwordauthentication(", 1),
-    ("auth=(", 1),
-];
-
 /// The password among the arguments of a call.
-pub(super) fn argument(text: &[u8], at: usize) -> Option<Match> {
+pub(in crate::secrets) fn argument(
+    text: &[u8],
+    at: usize,
+    (name, place): &(&str, usize),
+) -> Option<Match> {
     let call = rest(text, at);
     let call = call.get(..call.len().min(400))?;
-    let (name, place) = CALLS.iter().find(|(name, _)| {
-        call.get(..name.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
-    })?;
     let value = strings(call, name.len()).nth(*place)??;
     is_password(call.get(value.clone())?).then(|| {
         Match::new(

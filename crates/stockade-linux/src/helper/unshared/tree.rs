@@ -5,6 +5,7 @@ use std::fs;
 
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process, test_kill_process};
 
+use crate::helper::supervisor::shows_own_pids;
 use crate::sys;
 
 /// Ends everything below the supervisor, whose parent is outside the command's domain.
@@ -32,6 +33,10 @@ fn kill_domain(parent_outside: Pid) -> bool {
 pub(super) fn end_descendants() {
     // No child, nobody below: mostly so, and cheaper than looking at every process there is.
     while has_children() {
+        if !shows_own_pids() {
+            // The numbers there are those of strangers.
+            return;
+        }
         for pid in descendants() {
             // Whoever ended meanwhile needs no signal.
             let _ = kill_process(pid, Signal::KILL);

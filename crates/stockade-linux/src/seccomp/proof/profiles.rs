@@ -407,12 +407,7 @@ fn other_entries_than_the_native_one() {
 fn the_mediator_gets_what_can_write_or_change_names() {
     const O_CLOEXEC: u64 = 0o2_000_000;
     const O_PATH: u64 = 0o10_000_000;
-    let mediation = Mediation {
-        reads: false,
-        attributes: false,
-        times: false,
-        unix_sockets: false,
-    };
+    let mediation = Mediation::default();
     let with = |mediation| ProfileOptions {
         mediation: Some(mediation),
         ..ProfileOptions::native()
@@ -467,6 +462,7 @@ fn the_mediator_gets_what_can_write_or_change_names() {
         }
         let more = Mediation {
             attributes: true,
+            owners: true,
             times: true,
             unix_sockets: true,
             ..mediation
@@ -483,6 +479,38 @@ fn the_mediator_gets_what_can_write_or_change_names() {
         }
         for name in "read write ftruncate sendmsg sendto accept4".split(' ') {
             more.expect(name, &[9; 6], Allow);
+        }
+    }
+}
+
+/// Over an overlay only sockets and links need the mediator, whatever else is set.
+#[test]
+fn without_files_the_mediator_gets_sockets_and_links() {
+    let mediation = Mediation {
+        files: false,
+        reads: true,
+        attributes: true,
+        owners: true,
+        times: true,
+        unix_sockets: true,
+    };
+    let options = ProfileOptions {
+        mediation: Some(mediation),
+        ..ProfileOptions::native()
+    };
+    for arch in BOTH {
+        let filter = Filter::new(arch, &options);
+        for name in "creat openat2 truncate mkdirat mknodat renameat renameat2 symlinkat unlinkat \
+             open openat fchmod fchmodat fchown fchownat setxattr utimensat"
+            .split(' ')
+        {
+            filter.expect(name, &[0o102; 6], Allow);
+        }
+        for name in "bind connect link linkat umask".split(' ') {
+            filter.expect(name, &[0; 6], Notify);
+        }
+        for name in "io_uring_setup open_by_handle_at mount pidfd_getfd".split(' ') {
+            filter.expect(name, &[0; 6], EPERM);
         }
     }
 }
@@ -551,6 +579,56 @@ fn the_mediator_can_not_be_gone_around() {
     let filter = Filter::new(Arch::X86_64, &options);
     filter.expect("mkdirat", &[], EPERM);
     filter.expect("openat", &[], EPERM);
+}
+
+/// Every call that can make a file with a set-id bit, and the same calls without one. A log of
+/// refusals does not open a way around.
+#[test]
+fn set_id_modes_are_refused_without_a_mediator() {
+    const CREATE: u64 = 0o101;
+    const TEMPORARY: u64 = 0o20_200_002;
+    for kind in [
+        ProfileKind::Strict,
+        ProfileKind::Permissive,
+        ProfileKind::Logging,
+    ] {
+        let options = ProfileOptions {
+            kind,
+            blocked: Some(Vec::new()),
+            ..ProfileOptions::unmediated()
+        };
+        for arch in BOTH {
+            let filter = Filter::new(arch, &options);
+            for mode in [0o4755, 0o2755, 0o6777, 0o104_755, 0o4755 | HIGH] {
+                for name in ["chmod", "creat", "fchmod", "mknod"] {
+                    filter.expect(name, &[7, mode], EPERM);
+                }
+                for name in ["fchmodat", "fchmodat2", "mknodat"] {
+                    filter.expect(name, &[7, 7, mode], EPERM);
+                }
+                for flags in [CREATE, TEMPORARY, CREATE | HIGH] {
+                    filter.expect("open", &[7, flags, mode], EPERM);
+                    filter.expect("openat", &[7, 7, flags, mode], EPERM);
+                }
+                // Without a file to make, what is in the register means nothing.
+                filter.expect("open", &[7, 0o2, mode], Allow);
+                filter.expect("openat", &[7, 7, 0, mode], Allow);
+                filter.expect("mkdir", &[7, mode], Allow);
+            }
+            for mode in [0o755, 0o1777, 0o100_644] {
+                filter.expect("chmod", &[7, mode], Allow);
+                filter.expect("fchmodat", &[7, 7, mode], Allow);
+                filter.expect("mknodat", &[7, 7, mode], Allow);
+                filter.expect("openat", &[7, 7, CREATE, mode], Allow);
+            }
+            filter.expect("openat2", &[], ENOSYS);
+            filter.expect("io_uring_setup", &[], EPERM);
+            assert_eq!(
+                (filter.spec.foreign, filter.spec.x32, filter.spec.unknown),
+                (KillProcess, ENOSYS, ENOSYS)
+            );
+        }
+    }
 }
 
 /// Length and depth, so that a change for the worse is seen. The kernel skips the program for

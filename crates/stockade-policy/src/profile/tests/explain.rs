@@ -34,6 +34,22 @@ fn paths() {
 }
 
 #[test]
+fn names_that_are_judged_later_are_noted() {
+    let note = |path: &str| explain_path(&profile(), &abs(path)).note;
+    assert!(note("/home/u/ws/cache.git/hooks/post-receive").is_some());
+    assert!(note("/home/u/ws/.git/rebase-merge/git-rebase-todo").is_some());
+    for path in [
+        "/home/u/ws/cache.git/hooks/post-receive.sample",
+        "/home/u/ws/sub/.vscode/tasks.json",
+        "/home/u/ws/.git/config",
+        "/home/u/ws/src/main.rs",
+        "/etc/config",
+    ] {
+        assert_eq!(note(path), None, "{path}");
+    }
+}
+
+#[test]
 fn hosts() {
     let texts = [
         ("www.example.org", 443),

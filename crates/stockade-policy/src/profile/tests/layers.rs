@@ -317,7 +317,7 @@ fn protected_names_hold_in_every_root_and_can_be_granted() {
         "/home/u/ws/.git/hooks/pre-commit",
         "/home/u/ws/a/b/.git/config",
         "/srv/data/.bashrc",
-        "/srv/data/x/.vscode/tasks.json",
+        "/srv/data/.vscode/tasks.json",
         "/home/u/ws/stockade.toml",
     ] {
         assert!(!writable(&profile, path), "{path}");
@@ -325,6 +325,7 @@ fn protected_names_hold_in_every_root_and_can_be_granted() {
     }
     assert!(writable(&profile, "/home/u/ws/.vscode/tasks.json"));
     assert!(writable(&profile, "/home/u/ws/.git/index"));
+    assert!(writable(&profile, "/srv/data/x/.vscode/tasks.json"));
 }
 
 #[test]
@@ -371,6 +372,9 @@ fn worktree() -> Files {
         .with("/home/u/ws/.git", "gitdir: /srv/repo/.git/worktrees/ws\n")
         .with("/srv/repo/.git/worktrees/ws/gitdir", "/home/u/ws/.git\n")
         .with("/srv/repo/.git/worktrees/ws/commondir", "../..\n")
+        .with("/srv/repo/.git/HEAD", "ref: refs/heads/main\n")
+        .with("/srv/repo/.git/objects", "")
+        .with("/srv/repo/.git/refs", "")
 }
 
 #[test]
@@ -391,10 +395,10 @@ fn a_linked_worktree_can_commit_and_nothing_else() {
     for path in [
         "hooks/pre-commit",
         "config",
-        "info/attributes",
         "index",
         "HEAD",
         "modules/m/config",
+        "rebase-merge/git-rebase-todo",
         "worktrees/ws/commondir",
         "worktrees/ws/gitdir",
         "worktrees/ws/config.worktree",

@@ -9,6 +9,7 @@ use stockade_rules::{AbsPath, Kind};
 use super::*;
 use crate::model::Surroundings;
 
+mod documents;
 mod explain;
 mod file;
 mod laws;

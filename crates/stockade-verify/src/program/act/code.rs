@@ -8,7 +8,7 @@ use crate::program::value::{Taint, Value};
 use crate::rule::Rule;
 
 impl Judge<'_> {
-    pub(super) fn runs(&mut self, deed: &Deed<'_>) -> Option<Value> {
+    pub(super) fn judge_code(&mut self, deed: &Deed<'_>) -> Option<Value> {
         let &Deed {
             entry,
             path,
@@ -100,12 +100,6 @@ impl Judge<'_> {
                 } else if !given.is_empty() {
                     self.import(given, span);
                 }
-                result
-            }
-            "console" => {
-                let reason = format!("`{path}` runs whatever is typed as code");
-                self.findings
-                    .weigh(self.brief, Rule::CodeDynamic, span, reason);
                 result
             }
             _ => return None,

@@ -6,7 +6,7 @@ use crate::program::value::{Taint, Value};
 use crate::rule::Rule;
 
 impl Judge<'_> {
-    pub(super) fn gathers(&mut self, deed: &Deed<'_>) -> Option<Value> {
+    pub(super) fn track_source(&mut self, deed: &Deed<'_>) -> Option<Value> {
         let &Deed {
             entry,
             path,
@@ -34,7 +34,6 @@ impl Judge<'_> {
             "decode" => Value::unknown(result.taint | Taint::DECODED),
             "buffer" => Value::unknown(result.taint),
             "serialize" => {
-                self.privileges(args, span);
                 if args
                     .all()
                     .any(|value| matches!(value.as_api(), Some("process.env" | "os.environ")))

@@ -4,16 +4,16 @@ use super::Deed;
 use crate::files::{Deletion, Writing};
 use crate::paths::{Place, UNKNOWN};
 use crate::program::api::{Dialect, Entry};
-use crate::program::fed::is_input_value;
+use crate::program::interpreter_input::is_input_value;
 use crate::program::judge::{Judge, argument};
-use crate::program::places::{is_foreign, is_media, is_own};
+use crate::program::places::{is_foreign, is_own};
 use crate::program::run::option;
 use crate::program::value::{Args, Kind, Taint, Value};
 use crate::result::Span;
 use crate::rule::Rule;
 
 impl Judge<'_> {
-    pub(super) fn handles(&mut self, deed: &Deed<'_>) -> Option<Value> {
+    pub(super) fn judge_file_access(&mut self, deed: &Deed<'_>) -> Option<Value> {
         let &Deed {
             entry,
             args,
@@ -65,8 +65,7 @@ impl Judge<'_> {
                     .is_some_and(|place| system.into_iter().any(|kind| place.is(kind)));
                 if theirs {
                     let reason = format!("gives {given} to someone else");
-                    self.findings
-                        .weigh(self.brief, Rule::FileMode, span, reason);
+                    self.findings.excerpt(Rule::FileMode, span, reason);
                 }
                 result
             }
@@ -117,10 +116,7 @@ impl Judge<'_> {
             return Value::unknown(result.taint | Taint::FILE | own);
         };
         self.peeks(given, span);
-        let mut read = self.read(&place, span, result);
-        if is_media(given) {
-            read.taint |= Taint::DECODED;
-        }
+        let read = self.read(&place, span, result);
         if self.dialect == Dialect::Go && path == "os.Open" {
             Value::of(Kind::Handle(given.into())).with(read.taint)
         } else {
@@ -144,7 +140,7 @@ impl Judge<'_> {
         if entry.action == "copy" && arg.is_some_and(is_own) {
             let reason = format!("`{path}` makes a copy of the program itself");
             self.findings
-                .weigh(self.brief, Rule::PersistenceStartup, span, reason);
+                .excerpt(Rule::PersistenceStartup, span, reason);
         }
         if let Some(place) = &place {
             self.read(place, span, result.clone());

@@ -6,7 +6,7 @@ use crate::program::value::{Kind, Taint, Value};
 use crate::rule::Rule;
 
 impl Judge<'_> {
-    pub(super) fn loads(&mut self, deed: &Deed<'_>) -> Option<Value> {
+    pub(super) fn judge_loading(&mut self, deed: &Deed<'_>) -> Option<Value> {
         let &Deed {
             entry,
             path,

@@ -9,7 +9,7 @@ use crate::program::value::{Kind, Taint, Value};
 use crate::rule::Rule;
 
 impl Judge<'_> {
-    pub(super) fn talks(&mut self, deed: &Deed<'_>) -> Option<Value> {
+    pub(super) fn judge_network(&mut self, deed: &Deed<'_>) -> Option<Value> {
         let &Deed {
             entry,
             path,
@@ -95,8 +95,7 @@ impl Judge<'_> {
                     .is_some_and(|handler| handler.contains("SimpleHTTPRequestHandler"));
                 if wide && files {
                     let reason = "serves the files of a directory to every network";
-                    self.findings
-                        .weigh(self.brief, Rule::NetworkListen, span, reason);
+                    self.findings.excerpt(Rule::NetworkListen, span, reason);
                 } else if wide {
                     let reason = "accepts connections from every network";
                     self.findings.warn(Rule::NetworkListen, span, reason);

@@ -6,10 +6,10 @@ use crate::program::value::{Taint, Value};
 use crate::rule::Rule;
 
 impl Judge<'_> {
-    pub(super) fn counts(&mut self, deed: &Deed<'_>) -> Option<Value> {
+    pub(super) fn judge_processes(&mut self, deed: &Deed<'_>) -> Option<Value> {
         let &Deed {
             entry,
-            args,
+            args: _,
             arg,
             second,
             span,
@@ -33,23 +33,6 @@ impl Judge<'_> {
                 if endless || *here > 8 {
                     self.findings.add(Rule::ForkBomb, span, "forks without end");
                 }
-                result
-            }
-            "thread" => {
-                let many = if args.taint().has(Taint::SERIES) {
-                    100
-                } else {
-                    1
-                };
-                self.seen.threads += many;
-                if self.seen.threads >= 100 && self.brief {
-                    self.seen.crowd.get_or_insert(span);
-                }
-                result
-            }
-            "stop-all" => {
-                self.findings
-                    .add(Rule::SystemStop, span, "stops every process it may");
                 result
             }
             "processes" => result.with(Taint::PROCESSES),

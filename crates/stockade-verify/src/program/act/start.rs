@@ -10,7 +10,7 @@ use crate::result::Span;
 use crate::rule::Rule;
 
 impl Judge<'_> {
-    pub(super) fn starts(&mut self, deed: &Deed<'_>) -> Option<Value> {
+    pub(super) fn judge_start(&mut self, deed: &Deed<'_>) -> Option<Value> {
         let &Deed {
             entry,
             path,
@@ -25,7 +25,7 @@ impl Judge<'_> {
         Some(match entry.action {
             "shell" => {
                 self.shell(path, arg, span);
-                result.with(Taint::OUTPUT | told_by(given))
+                result.with(Taint::OUTPUT | output_taint(given))
             }
             "title" => {
                 self.disguises(given, span);
@@ -53,7 +53,7 @@ impl Judge<'_> {
                         .add(Rule::ForkBomb, span, "starts itself without end");
                 }
                 self.argv(path, Some(&list), args, span);
-                result.with(Taint::OUTPUT | told_by(&line(words)))
+                result.with(Taint::OUTPUT | output_taint(&line(words)))
             }
             "argv-pip" => {
                 let mut words = vec![Value::text("pip")];
@@ -138,7 +138,7 @@ impl Judge<'_> {
                 .iter()
                 .cloned(),
         );
-        let told = told_by(&line(&words));
+        let told = output_taint(&line(&words));
         if option(args, "shell") == Some(true) && words.len() == 1 {
             self.shell(path, arg, span);
         } else {
@@ -164,8 +164,8 @@ impl Judge<'_> {
         let arg = command.map(|(_, words)| words).or(arg);
         self.argv(path, arg, args, span);
         let told = match arg.and_then(Value::as_list) {
-            Some(words) => told_by(&line(words)),
-            None => told_by(arg.and_then(Value::as_text).unwrap_or_default()),
+            Some(words) => output_taint(&line(words)),
+            None => output_taint(arg.and_then(Value::as_text).unwrap_or_default()),
         };
         deed.result.clone().with(Taint::OUTPUT | told)
     }
@@ -194,7 +194,7 @@ fn after_path(deed: &Deed<'_>) -> Vec<Value> {
 }
 
 /// What the output of a command tells: the environment, who and where it runs, files of others.
-pub(in crate::program) fn told_by(command: &str) -> Taint {
+pub(in crate::program) fn output_taint(command: &str) -> Taint {
     let mut words = command
         .split_whitespace()
         .map(|word| word.trim_matches(['\'', '"']));

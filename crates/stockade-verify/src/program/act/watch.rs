@@ -7,7 +7,7 @@ use crate::program::value::{Taint, Value};
 use crate::rule::Rule;
 
 impl Judge<'_> {
-    pub(super) fn watches(&mut self, deed: &Deed<'_>) -> Option<Value> {
+    pub(super) fn judge_surveillance(&mut self, deed: &Deed<'_>) -> Option<Value> {
         let &Deed {
             entry,
             path,
@@ -19,18 +19,10 @@ impl Judge<'_> {
         let given = deed.given();
         let result = deed.result.clone();
         Some(match entry.action {
-            "watch" => {
-                self.findings.add(
-                    Rule::Surveillance,
-                    span,
-                    format!("`{path}` records what the user does"),
-                );
-                result
-            }
             "watch-weak" => {
                 self.seen.watches.get_or_insert(span);
                 // A page's script comes back to it by a timer.
-                let again = endless || self.brief && self.dialect == Dialect::JavaScript;
+                let again = endless || self.context.excerpt && self.dialect == Dialect::JavaScript;
                 if again && path.contains("lip") {
                     self.seen.pastes.get_or_insert(span);
                 }
@@ -38,22 +30,6 @@ impl Judge<'_> {
                     Rule::Surveillance,
                     span,
                     format!("`{path}` records what the user does"),
-                );
-                Value::unknown(result.taint | Taint::SECRET)
-            }
-            "steal" => {
-                self.findings.add(
-                    Rule::CredentialRead,
-                    span,
-                    format!("`{path}` reads stored credentials"),
-                );
-                Value::unknown(result.taint | Taint::SECRET)
-            }
-            "steal-weak" => {
-                self.findings.warn(
-                    Rule::CredentialRead,
-                    span,
-                    format!("`{path}` reads a stored credential"),
                 );
                 Value::unknown(result.taint | Taint::SECRET)
             }
@@ -117,8 +93,7 @@ impl Judge<'_> {
         });
         if raw && !numbered {
             let reason = format!("`{path}` makes and reads packets by hand");
-            self.findings
-                .weigh(self.brief, Rule::NetworkAccess, span, reason);
+            self.findings.excerpt(Rule::NetworkAccess, span, reason);
         }
         if numbered || args.all().any(all) {
             let reason = format!("`{path}` reads all that passes on the network");

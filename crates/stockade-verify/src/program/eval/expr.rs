@@ -18,7 +18,9 @@ impl Eval<'_, '_> {
         }
         match &expr.kind {
             ExprKind::Text(text) => {
-                self.judge.literal(text, expr.span);
+                if self.dialect != Dialect::Shell {
+                    self.judge.literal(text, expr.span);
+                }
                 Value::of(Kind::Text(text.clone()))
             }
             ExprKind::Int(int) => Value::of(Kind::Int(*int)),
@@ -50,11 +52,6 @@ impl Eval<'_, '_> {
             ExprKind::Binary(op, left, right) => {
                 let left = self.expr(left);
                 let right = self.expr(right);
-                if *op == Op::Mul {
-                    let all = self.repeated(expr, 8).filter(|(_, held)| *held);
-                    self.judge
-                        .repeats(&left, &right, all.map(|(all, _)| all), expr.span);
-                }
                 self.binary(*op, &left, &right)
             }
             ExprKind::Sum(terms) => {
@@ -95,7 +92,7 @@ impl Eval<'_, '_> {
                     let key = self.expr(key);
                     out.push((key, self.expr(value)));
                 }
-                if self.judge.brief && self.dialect == Dialect::JavaScript {
+                if self.judge.context.excerpt && self.dialect == Dialect::JavaScript {
                     self.judge.scripted(&out, expr.span);
                 }
                 Value::dict(out)
@@ -154,27 +151,6 @@ impl Eval<'_, '_> {
                 Value::unknown(taint)
             }
             ExprKind::Spread(inner) => self.expr(inner),
-        }
-    }
-
-    /// How long a product of numbers with one text or list is, and whether there is one.
-    fn repeated(&self, expr: &Expr, depth: usize) -> Option<(i64, bool)> {
-        let length = |length: usize| i64::try_from(length).ok().map(|length| (length, true));
-        match &expr.kind {
-            ExprKind::Text(text) => length(text.len()),
-            ExprKind::List(items) => length(items.len()),
-            ExprKind::Int(int) => Some((*int, false)),
-            ExprKind::Name(name) => match self.lookup(name)?.kind {
-                Kind::Text(text) => length(text.len()),
-                Kind::Int(int) => Some((int, false)),
-                _ => None,
-            },
-            ExprKind::Binary(Op::Mul, left, right) if depth > 0 => {
-                let (left, held) = self.repeated(left, depth - 1)?;
-                let (right, holds) = self.repeated(right, depth - 1)?;
-                Some((left.saturating_mul(right), held || holds))
-            }
-            _ => None,
         }
     }
 

@@ -112,7 +112,7 @@ impl Eval<'_, '_> {
                 match self.dialect {
                     Dialect::Go => Value::text("/proc/self/exe"),
                     Dialect::Python => Value::api("__file__"),
-                    Dialect::JavaScript => Value::UNKNOWN,
+                    Dialect::JavaScript | Dialect::Shell => Value::UNKNOWN,
                 }
             }
             (Kind::Api(_), None) if index.as_int().is_none() => self
@@ -129,7 +129,7 @@ impl Eval<'_, '_> {
             base.as_api()?,
             "child_process" | "os" | "subprocess" | "builtins" | "vm"
         );
-        if !starts || !self.judge.brief {
+        if !starts || !self.judge.context.excerpt {
             return None;
         }
         let mut value = Value::unknown(Taint::DECODED);

@@ -22,10 +22,7 @@ impl Eval<'_, '_> {
             Target::Attr(base, attr) => {
                 let base_value = self.expr(base);
                 self.judge.replaces(&base_value, attr, base.span);
-                self.judge
-                    .exposes(&base_value, Some(attr), &value, base.span);
                 self.judge.hooks_up(&base_value, attr, &value, base.span);
-                self.intercepts(&base_value, attr, &value);
                 if matches!(&**attr, "Stdin" | "stdin") {
                     self.judge.feeds(value.deep_taint(), base.span);
                 }
@@ -36,7 +33,6 @@ impl Eval<'_, '_> {
                 if &**attr == "__code__" && compiled && self.dialect == Dialect::Python {
                     self.judge.code("__code__", Some(&value), base.span);
                 }
-                self.attr_set(attr, &value, base.span);
                 self.holds(base, &value);
                 if let Some(path) = dotted(base, attr) {
                     // Fields live with the module: methods see what others set.
@@ -46,7 +42,6 @@ impl Eval<'_, '_> {
             Target::Index(base, index) => {
                 let base_value = self.expr(base);
                 let index = self.expr(index);
-                self.judge.item_set(&base_value, &index, &value, base.span);
                 if self.dialect == Dialect::Python {
                     self.put(&base_value, &index, &value);
                 }

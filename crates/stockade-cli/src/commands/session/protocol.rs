@@ -1,0 +1,93 @@
+//! What the process that owns a session and its clients tell each other: one message, one JSON
+//! document, with descriptors beside it.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use stockade_linux::Channel;
+use stockade_linux::plan::Text;
+
+/// From a client to the owner.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Request {
+    /// End the session; the owner hangs up when everything in it is gone.
+    Close,
+    /// Answer with [`Answer::Described`].
+    Describe,
+    /// Run a command; the standard three descriptors come along.
+    Exec(Exec),
+    /// Pass a signal on to the command.
+    Signal(i32),
+}
+
+/// A command to run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Exec {
+    pub(super) argv: Vec<Text>,
+    /// Variables to set, `NAME=value` each.
+    pub(super) env: Vec<Text>,
+    pub(super) cwd: Option<Text>,
+    /// Which of the standard three are a new terminal.
+    pub(super) terminal: [bool; 3],
+    pub(super) timeout: Option<Duration>,
+}
+
+/// From the owner to a client.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Answer {
+    Described(Description),
+    /// The command has ended.
+    Ended {
+        /// The exit code for whoever waits.
+        code: u8,
+        /// What the user should know.
+        remarks: Vec<String>,
+    },
+    /// The command was not started.
+    Failed {
+        code: u8,
+        message: String,
+        hint: Option<String>,
+    },
+    /// The command runs; the other end of its terminal comes along.
+    Started,
+    /// The command was stopped, as by Ctrl-Z.
+    Stopped,
+}
+
+/// An open session.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Description {
+    pub(super) name: String,
+    /// The process that owns it.
+    pub(super) pid: u32,
+    pub(super) directory: String,
+    pub(super) backend: String,
+    /// Commands that run now.
+    pub(super) commands: usize,
+    /// How long it has been open, in seconds.
+    pub(super) age_seconds: u64,
+}
+
+pub(super) fn send(
+    channel: &Channel,
+    message: &impl Serialize,
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    channel.send(&serde_json::to_vec(message)?, fds)
+}
+
+/// Waits for a message. `None`: the other side is gone.
+pub(super) fn receive<T: DeserializeOwned>(
+    channel: &Channel,
+) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    let Some((bytes, fds)) = channel.receive()? else {
+        return Ok(None);
+    };
+    Ok(Some((serde_json::from_slice(&bytes)?, fds)))
+}

@@ -1,0 +1,222 @@
+//! H: the home directory has a private layer. Everything can be written there, nothing reaches the
+//! host, and what is hidden stays hidden.
+
+use stockade_test::case::Control;
+use stockade_test::{
+    Case, Flag, HostSide, Need, allowed, attack, exits, heard, host, not, prints, stderr_has,
+    stdout_is, touched,
+};
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = works();
+    cases.extend(kept_from_the_host());
+    cases.extend(hidden());
+    cases
+}
+
+fn works() -> Vec<Case> {
+    vec![
+        allowed("H01", "the home directory is the host's and can be written")
+            .setup("echo old > @HOME@/f; mkdir -p @HOME@/.cache/tool; echo warm > @HOME@/.cache/tool/c")
+            .sh("cat ~/f ~/.cache/tool/c && echo new > ~/f && echo more > ~/.cache/tool/d && mkdir -p ~/a/b &&
+                 mv ~/f ~/a/b/g && cat ~/a/b/g ~/.cache/tool/d && rm -r ~/.cache/tool && mkdir ~/.cache/tool && ls ~/.cache/tool")
+            .works(stdout_is("old\nwarm\nnew\nmore")),
+        allowed("H01b", "tools find their caches where they are on the host")
+            .setup("mkdir -p @HOME@/.npm")
+            .sh("echo \"${XDG_CACHE_HOME-unset} ${npm_config_cache-unset}\"")
+            .works(stdout_is("unset unset")),
+        allowed("H01c", "a Unix socket in the home directory serves those inside")
+            .python(
+                r"
+import socket
+path = os.path.expanduser('~/s')
+server = socket.socket(socket.AF_UNIX); server.bind(path); server.listen()
+client = socket.socket(socket.AF_UNIX); client.connect(path); print('served')
+",
+            )
+            .works(prints("served")),
+        allowed("H01d", "the mode of the home directory is the host's")
+            .setup("chmod 750 @HOME@")
+            .sh("stat -c %a ~")
+            .works(stdout_is("750")),
+        allowed("H01e", "a project in the home directory is the host's own")
+            .setup("mkdir -p @HOME@/code/p; echo old > @HOME@/code/p/f")
+            .cwd("@HOME@/code/p")
+            .sh("echo new > f; echo x > ~/code/beside; cat f ~/code/beside")
+            .works(stdout_is("new\nx"))
+            .works(host("grep -qx new @HOME@/code/p/f"))
+            .boxed(not(host("test -e @HOME@/code/beside"))),
+        allowed("H01g", "npm installs a package and vim writes a file in the home directory")
+            .needs(Need::Tool("npm"))
+            .needs(Need::Tool("vim"))
+            .setup("echo '{\"name\":\"linked-package\",\"version\":\"1.0.0\"}' > package.json")
+            .sh("npm install --global --prefix ~/.global --offline --silent . > /dev/null; ls ~/.global/lib/node_modules
+                 vim -es -u NONE -c 'call setline(1, \"typed\")' -c 'wq!' ~/notes < /dev/null; cat ~/notes")
+            .works(stdout_is("linked-package\ntyped")),
+        allowed("H01h", "pip, npm and cargo do not wait for a network that is off")
+            .sh("echo \"$PIP_RETRIES $npm_config_fetch_retries $CARGO_NET_RETRY\"")
+            .control(Control::Absent("outside the clients have their own defaults"))
+            .boxed(stdout_is("0 0 0")),
+        allowed("H17", "a home directory that can have no layer is read-only, with a line that says so")
+            .root_setup("mkdir @HOME@/mounted && mount -t tmpfs none @HOME@/mounted")
+            .cleanup("umount -l @HOME@/mounted")
+            .sh("ls -d ~/mounted; touch ~/new 2> /dev/null || echo refused")
+            .control(Control::Absent("there is no layer without the launcher"))
+            .boxed(prints("refused"))
+            .boxed(stderr_has("the home directory is read-only"))
+            .boxed(not(host("test -e @HOME@/new"))),
+        allowed("H01f", "what is granted in the home directory is the host's own")
+            .flag(Flag::Write("@HOME@/granted".into()))
+            .setup("mkdir @HOME@/granted")
+            .sh("echo new > ~/granted/f; echo x > ~/beside")
+            .works(host("grep -qx new @HOME@/granted/f"))
+            .boxed(not(host("test -e @HOME@/beside"))),
+    ]
+}
+
+fn kept_from_the_host() -> Vec<Case> {
+    vec![
+        attack("H02", "plant start-up files in the home directory")
+            .setup("echo old > @HOME@/.profile")
+            .sh("for f in .bashrc .profile .gitconfig .zshenv; do echo evil >> ~/$f; done
+                 mkdir -p ~/.config/autostart ~/.local/bin; echo evil > ~/.config/autostart/e; echo evil > ~/.local/bin/ls
+                 cat ~/.bashrc")
+            .works(prints("evil"))
+            .leak(host("grep -rq evil @HOME@")),
+        attack("H03", "change what is in the home directory, each way there is")
+            .setup("cd @HOME@ && for f in a b c d e f g h; do echo old > $f; done; mkdir sub full; echo old > full/f")
+            .python(
+                r"
+import fcntl, shutil
+os.chdir(os.environ['HOME'])
+trying('append', lambda: open('a', 'a').write('x'))
+trying('truncate', lambda: os.truncate('b', 0))
+trying('unlink', lambda: os.unlink('c'))
+trying('rename', lambda: os.rename('d', 'dd'))
+trying('chmod', lambda: os.chmod('e', 0o600))
+trying('utime', lambda: os.utime('f', (1, 1)))
+trying('link', lambda: os.link('g', 'gg'))
+trying('rmdir', lambda: os.rmdir('sub'))
+trying('tree', lambda: shutil.rmtree('full'))
+trying('mkdir', lambda: os.mkdir('new'))
+trying('symlink', lambda: os.symlink('x', 'soft'))
+trying('fifo', lambda: os.mkfifo('pipe'))
+trying('mode', lambda: os.chmod('.', 0o711))
+def through():
+    fd = os.open('h', os.O_RDWR); os.pwrite(fd, b'new', 0); os.fsync(fd); os.close(fd)
+trying('write', through)
+",
+            )
+            .works(prints("append=OK"))
+            .works(prints("unlink=OK"))
+            .works(prints("rename=OK"))
+            .works(prints("tree=OK"))
+            .works(prints("write=OK"))
+            .leak(touched()),
+        attack("H03b", "random operations in the home directory")
+            .needs(Need::Tool("python3"))
+            .setup(concat!(
+                "mkdir -p @HOME@/tree/a/b @HOME@/tree/c; cd @HOME@/tree; echo 1 > a/c; echo 2 > a/b/d; ln a/c d; ln -s a b\n",
+                "cat > @HOME@/operations.py <<'EOF'\n",
+                include_str!("random_operations.py"),
+                "\nEOF"
+            ))
+            .sh("cd ~ && /usr/bin/python3 operations.py tree 1 8 600 > /dev/null; echo done")
+            .works(prints("done"))
+            .leak(touched()),
+        attack("H04", "reach the home directory through an older descriptor of its files")
+            .setup("echo old > @HOME@/f")
+            .python(
+                r"
+home = os.environ['HOME']
+fd = os.open(home + '/f', os.O_RDONLY)
+for path in (f'/proc/self/fd/{fd}', f'/proc/{os.getpid()}/fd/{fd}', f'/proc/self/root{home}/f', f'/proc/1/root{home}/f'):
+    trying(path, lambda: open(path, 'a').write('evil'))
+",
+            )
+            .leak(host("grep -q evil @HOME@/f")),
+        attack("H05", "link a file of the home directory into the project and write it")
+            .setup("echo old > @HOME@/f")
+            .sh("ln ~/f l || cp -l ~/f l; echo evil >> l; mv ~/f m; echo evil >> m")
+            .leak(host("grep -q evil @HOME@/f || test ! -e @HOME@/f")),
+        attack("H06", "a program that takes its owner's identity from the home directory")
+            .setup("cp /usr/bin/id @HOME@/id")
+            .sh("chmod 6755 ~/id; cp ~/id ~/id2; chmod 6755 ~/id2")
+            .leak(host("test -u @HOME@/id || test -u @HOME@/id2")),
+        attack("H07", "the working directory under a read-only policy, below the home directory")
+            .flag(Flag::ReadOnly)
+            .setup("mkdir -p @HOME@/code/p; echo old > @HOME@/code/p/f")
+            .cwd("@HOME@/code/p")
+            .sh("echo evil > f; grep -q evil f && echo changed; rm f; touch g")
+            .leak(prints("changed"))
+            .leak(host("grep -q evil @HOME@/code/p/f || test -e @HOME@/code/p/g"))
+            .boxed(not(exits(0))),
+        attack("H08", "protected names of a project in the home directory")
+            .setup("mkdir -p @HOME@/code/p; cd @HOME@/code/p; git init -q .; mkdir .vscode")
+            .needs(Need::Tool("git"))
+            .cwd("@HOME@/code/p")
+            .sh("echo evil > .git/hooks/post-checkout; echo evil > .vscode/tasks.json
+                 echo evil > ~/code/p/.git/hooks/pre-commit; mv ~/code ~/elsewhere; echo evil > ~/elsewhere/p/.git/hooks/pre-push")
+            .leak(host("grep -rq evil @HOME@/code/p || grep -rq evil @HOME@/elsewhere")),
+        attack("H09", "a layer that was left behind shows up in the next run")
+            .sh("echo evil > ~/left")
+            .sh("cat ~/left")
+            .leak(prints("evil")),
+    ]
+}
+
+fn hidden() -> Vec<Case> {
+    vec![
+        attack("H10", "read credentials through the layer")
+            .setup("mkdir -p @HOME@/.ssh @HOME@/.aws; echo @SECRET@ > @HOME@/.ssh/id_ed25519; echo @SECRET@ > @HOME@/.aws/credentials")
+            .sh("cd ~; chmod -R u+rwX .ssh .aws; cat .ssh/* .aws/credentials; cp -r .ssh s; cat s/*; mv .aws t; cat t/credentials
+                 rm -rf .aws; mv .ssh u; cat u/*; cat .aws/credentials; ln .aws/credentials v; cat v; grep -r . ~ 2> /dev/null")
+            .leak(prints("@SECRET@")),
+        attack("H11", "read what is denied in the home directory by moving what it is in")
+            .flag(Flag::DenyRead("@HOME@/a/b/secret".into()))
+            .setup("mkdir -p @HOME@/a/b; echo @SECRET@ > @HOME@/a/b/secret")
+            .sh("cd ~; mv a x; mv a/b y; mv a/b/secret z; ln a/b/secret w; cat x/b/secret y/secret z w; cp -r a v; cat v/b/secret
+                 rm -rf a; mkdir -p a/b; cat a/b/secret; grep -r . ~ 2> /dev/null")
+            .leak(prints("@SECRET@")),
+        attack("H12", "a pattern of denied reads holds in the home directory")
+            .flag(Flag::DenyRead("@HOME@/**/*.key".into()))
+            .setup("mkdir -p @HOME@/d; echo @SECRET@ > @HOME@/d/a.key")
+            .sh("cd ~; cat d/a.key; mv d/a.key d/b; cat d/b; ln d/a.key c; cat c; mv d e; cat e/a.key; ln -s d/a.key l; cat l
+                 cp d/a.key f; cat f; cp -r d g; cat g/*")
+            .leak(prints("@SECRET@")),
+        attack("H12b", "a denied file in a directory that can be entered only after its mode changed")
+            .flag(Flag::DenyRead("@HOME@/shut/secret".into()))
+            .setup("mkdir @HOME@/shut; echo @SECRET@ > @HOME@/shut/secret; chmod 0 @HOME@/shut")
+            .sh("chmod 755 ~/shut; cat ~/shut/secret; mv ~/shut/secret ~/moved; cat ~/moved")
+            .cleanup("chmod 755 @HOME@/shut")
+            .leak(prints("@SECRET@")),
+        attack("H13", "connect to a Unix socket of the host in the home directory")
+            .side(HostSide::UnixStream("@HOME@/s.sock"))
+            .python(
+                r"
+import socket
+home = os.environ['HOME']
+for path in ('/s.sock', '/moved', '/linked'):
+    if path == '/moved': trying('move', lambda: os.rename(home + '/s.sock', home + path))
+    if path == '/linked': trying('link', lambda: os.link(home + '/moved', home + path))
+    client = socket.socket(socket.AF_UNIX)
+    trying('connect', lambda: (client.connect(home + path), client.sendall(b'@SECRET@')))
+",
+            )
+            .leak(heard("connected")),
+        attack("H14", "talk to the host through a named pipe in the home directory")
+            .setup("mkfifo @HOME@/pipe")
+            .launcher("(timeout 5 cat @HOME@/pipe > @OUT@/heard) & @RUN@ sh -c 'echo @MARK@; echo @SECRET@ | timeout 2 tee ~/pipe > /dev/null'; wait")
+            .leak(host("grep -q @SECRET@ @OUT@/heard")),
+        attack("H15", "write a denied part of the home directory")
+            .flag(Flag::DenyWrite("@HOME@/kept".into()))
+            .setup("mkdir @HOME@/kept; echo old > @HOME@/kept/f")
+            .sh("echo evil > ~/kept/f; cat ~/kept/f; mv ~/kept ~/k && echo evil > ~/k/f; cat ~/k/f")
+            .leak(prints("evil")),
+        attack("H16", "the home directory as a whole under --home read-only")
+            .flag(Flag::Home("read-only".into()))
+            .sh("echo evil > ~/f; cat ~/f")
+            .leak(prints("evil"))
+            .leak(touched()),
+    ]
+}

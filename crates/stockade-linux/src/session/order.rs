@@ -1,0 +1,124 @@
+//! What the launcher sends to have a command started: one message with four descriptors, the
+//! standard three and the command's line.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use crate::channel;
+use crate::plan::Text;
+
+/// A command to start in a session.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
+pub struct Order {
+    /// Program and arguments; a program without a slash is looked up on the `PATH` in `env`.
+    pub argv: Vec<Text>,
+    /// The whole environment, `NAME=value` each.
+    pub env: Vec<Text>,
+    /// Where the command starts, as seen inside.
+    pub cwd: Text,
+    /// Which of the standard three are a new terminal, the command's controlling one; none of them
+    /// if the command gets no terminal.
+    pub terminal: [bool; 3],
+}
+
+/// An order with its descriptors, as the supervisor gets it.
+pub(crate) struct Received {
+    pub(crate) order: Order,
+    pub(crate) standard: [OwnedFd; 3],
+    pub(crate) line: OwnedFd,
+}
+
+impl Order {
+    pub(crate) fn send(
+        &self,
+        control: BorrowedFd<'_>,
+        standard: [BorrowedFd<'_>; 3],
+        line: BorrowedFd<'_>,
+    ) -> io::Result<()> {
+        let [stdin, stdout, stderr] = standard;
+        channel::send(control, &self.encode()?, &[stdin, stdout, stderr, line])
+    }
+
+    /// Waits for the next order. `None`: the launcher is gone. A malformed order is the error
+    /// `EBADMSG`, after which the next one can be received.
+    pub(crate) fn receive(control: BorrowedFd<'_>) -> io::Result<Option<Received>> {
+        let Some((message, fds)) = channel::receive(control)? else {
+            return Ok(None);
+        };
+        let fds: Result<[OwnedFd; 4], _> = fds.try_into();
+        let [stdin, stdout, stderr, line] = fds.map_err(|_| channel::malformed())?;
+        let order = Self::decode(&message).ok_or_else(channel::malformed)?;
+        Ok(Some(Received {
+            order,
+            standard: [stdin, stdout, stderr],
+            line,
+        }))
+    }
+
+    /// Three bytes for the terminal, the number of arguments, and then texts that each end with NUL:
+    /// directory, arguments, environment.
+    fn encode(&self) -> io::Result<Vec<u8>> {
+        let count = u32::try_from(self.argv.len()).map_err(io::Error::other)?;
+        let mut bytes: Vec<u8> = self.terminal.map(u8::from).to_vec();
+        bytes.extend(count.to_ne_bytes());
+        for text in [&self.cwd].into_iter().chain(&self.argv).chain(&self.env) {
+            bytes.extend(text.as_c_str().as_bytes_with_nul());
+        }
+        Ok(bytes)
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (terminal, rest) = bytes.split_first_chunk::<3>()?;
+        let (count, rest) = rest.split_first_chunk()?;
+        let count = usize::try_from(u32::from_ne_bytes(*count)).ok()?;
+        let texts = rest.strip_suffix(b"\0")?.split(|byte| *byte == 0);
+        let mut texts = texts.map(|text| Text::from_bytes(text.to_vec()));
+        let cwd = texts.next()??;
+        let argv: Vec<Text> = texts.by_ref().take(count).collect::<Option<_>>()?;
+        Some(Self {
+            cwd,
+            env: texts.collect::<Option<_>>()?,
+            terminal: terminal.map(|flag| flag != 0),
+            argv: (argv.len() == count && count > 0).then_some(argv)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(word: &str) -> Text {
+        Text::new(word).unwrap()
+    }
+
+    #[test]
+    fn an_order_survives_the_journey() {
+        let order = Order {
+            argv: vec![text("sh"), text(""), text("a b")],
+            env: vec![text("A=1"), text("EMPTY=")],
+            cwd: text("/tmp"),
+            terminal: [true, false, true],
+        };
+        let back = Order::decode(&order.encode().unwrap()).unwrap();
+        assert_eq!(format!("{back:?}"), format!("{order:?}"));
+    }
+
+    #[test]
+    fn a_truncated_order_is_refused() {
+        let order = Order {
+            argv: vec![text("true")],
+            env: Vec::new(),
+            cwd: text("/"),
+            terminal: [false; 3],
+        };
+        let bytes = order.encode().unwrap();
+        for length in 0..bytes.len() {
+            assert!(Order::decode(&bytes[..length]).is_none(), "{length}");
+        }
+        let mut greedy = bytes;
+        greedy[3..7].copy_from_slice(&u32::MAX.to_ne_bytes());
+        assert!(Order::decode(&greedy).is_none());
+    }
+}

@@ -1,0 +1,62 @@
+//! What the engine reports, as the protocol has it.
+
+use stockade::{ClauseReport, Denial, Ending, Finished, Subject};
+
+use crate::api;
+
+impl From<&Denial> for api::Denial {
+    fn from(denial: &Denial) -> Self {
+        let operation = serde_json::to_value(denial.operation).unwrap_or_default();
+        Self {
+            operation: operation.as_str().unwrap_or_default().to_owned(),
+            subject: denial.subject.to_string(),
+            host: match &denial.subject {
+                Subject::Host { host, .. } => Some(host.clone()),
+                _ => None,
+            },
+            rule: denial.rule.clone(),
+            origin: denial.origin.clone(),
+            grant: denial.grant.to_string(),
+            errno: denial.errno,
+        }
+    }
+}
+
+impl From<&ClauseReport> for api::Clause {
+    fn from(clause: &ClauseReport) -> Self {
+        Self {
+            clause: clause.clause.to_string(),
+            enforcement: clause.enforcement.to_string(),
+            mechanism: clause.mechanism.clone(),
+            gap: clause.gap.clone(),
+        }
+    }
+}
+
+impl From<&Finished> for api::Waited {
+    fn from(finished: &Finished) -> Self {
+        let report = &finished.report;
+        let (ending, signal) = match report.ending {
+            Ending::Exited(_) => (api::Ending::Exited, None),
+            Ending::Signalled(signal) => (api::Ending::Signalled, Some(signal)),
+            Ending::TimedOut => (api::Ending::TimedOut, None),
+            Ending::Killed => (api::Ending::Killed, Some(9)),
+            Ending::CpuLimit | Ending::DiskLimit | Ending::MemoryLimit | Ending::OutputLimit => {
+                (api::Ending::Limit, None)
+            }
+            _ => (api::Ending::Lost, None),
+        };
+        Self {
+            exit_code: match report.ending {
+                Ending::TimedOut => 124,
+                _ => finished.status_code(),
+            },
+            ending,
+            signal,
+            denials: report.denials.iter().map(Into::into).collect(),
+            wall_micros: report.usage.wall_micros,
+            cpu_micros: report.usage.cpu_micros,
+            peak_memory_kib: report.usage.peak_memory_kib,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Making a sandbox of the parameters of `open`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use stockade::{NetworkMode, Sandbox};
+
+use crate::api;
+use crate::error::{Failure, Kind};
+
+/// The running program itself, even if its file has been replaced since.
+const THIS_PROGRAM: &str = "/proc/self/exe";
+
+/// The sandbox that `params` describe.
+pub(crate) fn build(params: &api::Open) -> Result<Sandbox, Failure> {
+    let mut builder = Sandbox::builder();
+    builder.helper(THIS_PROGRAM);
+    match (&params.policy, params.no_user_files) {
+        (Some(file), _) => drop(builder.profile_file(file)),
+        (None, false) => drop(builder.user_files()),
+        (None, true) => {}
+    }
+    if let Some(workspace) = &params.workspace {
+        if !Path::new(workspace).is_dir() {
+            let text = format!("the workspace `{workspace}` is not a directory");
+            return Err(Failure::new(Kind::Policy, text));
+        }
+        builder.workspace(workspace);
+    }
+    if params.read_only {
+        builder.read_only();
+    }
+    if params.overlay {
+        builder.overlay();
+    }
+    if params.best_effort {
+        builder.best_effort();
+    }
+    if let Some(mode) = &params.network {
+        builder.network(match mode.as_str() {
+            "off" => NetworkMode::Off,
+            "open" => NetworkMode::Open,
+            _ => {
+                let text = format!("`network` is `off` or `open`, not `{mode}`");
+                return Err(Failure::new(Kind::Policy, text));
+            }
+        });
+    }
+    for path in &params.read {
+        builder.read(path);
+    }
+    for path in &params.write {
+        builder.write(path);
+    }
+    for path in &params.deny {
+        builder.deny(path);
+    }
+    for path in &params.deny_write {
+        builder.deny_write(path);
+    }
+    for host in &params.allow {
+        builder.allow(host);
+    }
+    for host in &params.block {
+        builder.block(host);
+    }
+    for pin in &params.resolve {
+        builder.resolve(pin);
+    }
+    for (name, value) in &params.env {
+        builder.env(name, value);
+    }
+    for name in &params.keep_env {
+        builder.keep_env(name);
+    }
+    for limit in &params.limits {
+        builder.limit(limit);
+    }
+    if let Some(limit) = params.timeout_ms {
+        builder.timeout(Duration::from_millis(limit));
+    }
+    builder.flags(|flags| flags.unix.extend(params.sockets.iter().map(Into::into)));
+    Ok(builder.build()?)
+}

@@ -1,0 +1,18 @@
+//! Any bytes as lines to `stockade serve`: no panic, every line is a message or an error, and a
+//! message has a method.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use stockade_serve::{Line, LineReader, parse};
+
+fuzz_target!(|data: &[u8]| {
+    let mut reader = LineReader::new(data);
+    while let Ok(Some(line)) = reader.next_line() {
+        let Line::Complete(line) = line else { continue };
+        match parse(line) {
+            Ok(message) => assert!(message.params.is_object()),
+            Err(bad) => assert!(bad.failure.to_api().code < 0),
+        }
+    }
+});

@@ -1,0 +1,21 @@
+"""Runs untrusted commands in a sandbox that the Linux kernel enforces."""
+
+from ._advice import inspect, verify
+from ._aio import AsyncCommand, AsyncSandbox
+from ._sync import Command, Sandbox
+from ._types import Change, Denial, Entry, Result, Stat, StockadeError
+
+__all__ = [
+    "AsyncCommand",
+    "AsyncSandbox",
+    "Change",
+    "Command",
+    "Denial",
+    "Entry",
+    "Result",
+    "Sandbox",
+    "Stat",
+    "StockadeError",
+    "inspect",
+    "verify",
+]
