@@ -216,22 +216,13 @@ impl Choice<'_> {
     /// # Errors
     /// The same error, if not.
     pub fn passed_over(&mut self, error: RunError) -> Result<(), RunError> {
-        let Some(current) = self.current else {
+        let error = match self.without_home_layer(error) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        let Some(current) = self.current.filter(|_| !self.left.is_empty()) else {
             return Err(error);
         };
-        if let RunError::Spawn(spawn) = &error
-            && self.home_refused.is_none()
-            && let Some(reason) = tier::home_refusal(spawn)
-        {
-            let read_only = Sourced::new(HomeMode::ReadOnly, self.profile.home.origin.clone());
-            self.profile.to_mut().home = read_only;
-            self.home_refused = Some(reason);
-            self.left.push_front(current);
-            return Ok(());
-        }
-        if self.left.is_empty() {
-            return Err(error);
-        }
         let reason = match &error {
             RunError::Spawn(error) => tier::refusal(error),
             RunError::NotStarted { reason, .. } => Some(reason.clone()),
@@ -244,6 +235,27 @@ impl Choice<'_> {
             }
             None => Err(error),
         }
+    }
+
+    /// Has the same backend tried again with a read-only home directory, if the host refused the
+    /// layer over it.
+    ///
+    /// # Errors
+    /// The same error, if the host refused something else.
+    pub fn without_home_layer(&mut self, error: RunError) -> Result<(), RunError> {
+        let (Some(current), None, RunError::Spawn(spawn)) =
+            (self.current, &self.home_refused, &error)
+        else {
+            return Err(error);
+        };
+        let Some(reason) = tier::home_refusal(spawn) else {
+            return Err(error);
+        };
+        let read_only = Sourced::new(HomeMode::ReadOnly, self.profile.home.origin.clone());
+        self.profile.to_mut().home = read_only;
+        self.home_refused = Some(reason);
+        self.left.push_front(current);
+        Ok(())
     }
 
     fn plan(&self, candidate: &Candidate<'_>, spec: &Spec) -> Result<ExecPlan, PlanError> {

@@ -97,6 +97,7 @@ pub struct Case {
     pub(crate) gap: Option<&'static str>,
     pub(crate) cli_only: Option<&'static str>,
     pub(crate) guarded: bool,
+    pub(crate) alone: bool,
 }
 
 /// When a command hangs. Only that: a machine may be busy with other things, and how quick the
@@ -126,6 +127,7 @@ pub fn attack(id: &'static str, title: &'static str) -> Case {
         gap: None,
         cli_only: None,
         guarded: false,
+        alone: false,
     }
 }
 
@@ -347,6 +349,14 @@ impl Case {
     #[must_use]
     pub fn guarded(mut self) -> Self {
         self.guarded = true;
+        self
+    }
+
+    /// Its setup changes what other rows are planned from, and some backends can't start when that
+    /// changes between plan and start: the matrix of backends runs it after all others.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.alone = true;
         self
     }
 

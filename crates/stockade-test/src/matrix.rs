@@ -145,6 +145,7 @@ fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> 
 
     let cells: Cells = Cells::default();
     let mut trials = Vec::new();
+    let mut alone = Vec::new();
     let mut columns = Vec::new();
     let required = std::env::var("STOCKADE_REQUIRE").unwrap_or_default();
     let mut prober = Prober::new(&stage, &runner);
@@ -188,15 +189,28 @@ fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> 
                 env: prepared.env.clone(),
             };
             let cells = Arc::clone(&cells);
-            trials.push(Trial::test(name, move || {
+            let turn = if trial.case.alone {
+                &mut alone
+            } else {
+                &mut trials
+            };
+            turn.push(Trial::test(name, move || {
                 record(&cells, key, trial.cell()?);
                 Ok(())
             }));
         }
     }
-    let conclusion = libtest_mimic::run(arguments, trials);
+    let one_by_one = Arguments {
+        test_threads: Some(1),
+        ..arguments.clone()
+    };
+    let conclusions = [
+        libtest_mimic::run(arguments, trials),
+        libtest_mimic::run(&one_by_one, alone),
+    ];
     let is_whole = arguments.filter.is_none() && arguments.skip.is_empty();
-    let outcome = if is_whole && !conclusion.has_failed() {
+    let failed = conclusions.iter().find(|conclusion| conclusion.has_failed());
+    let outcome = if is_whole && failed.is_none() {
         let asking = claims::Asking {
             stage: &stage,
             runner: &runner,
@@ -211,7 +225,7 @@ fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> 
     let left = before.check(stage);
     outcome?;
     left?;
-    Ok(conclusion.exit_code())
+    Ok(failed.map_or(ExitCode::SUCCESS, libtest_mimic::Conclusion::exit_code))
 }
 
 fn name(column: &Column, case: &Case) -> String {

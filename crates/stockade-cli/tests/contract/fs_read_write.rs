@@ -335,6 +335,7 @@ fn base() -> Vec<Case> {
             .works(host("grep -qx ok @HOME@/f"))
             .leak(host("test -s @HOME@/.ssh/authorized_keys")),
         attack("F17e", "credentials in another home, as root")
+            .alone()
             .only(Role::Root, "nobody else can read them to begin with")
             .root_setup("mkdir -p /home/@ID@/.ssh /home/@ID@/.config/gh; echo key-@SECRET@ > /home/@ID@/.ssh/id_rsa
                          echo gh-@SECRET@ > /home/@ID@/.config/gh/hosts.yml; echo plain > /home/@ID@/notes")

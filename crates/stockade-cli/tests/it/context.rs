@@ -70,7 +70,9 @@ impl Context {
 
     /// The program with arguments, in the project, with nothing but the test's environment.
     pub(crate) fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        let mut command = Command::new(STOCKADE);
+        // Another user may not be able to reach the directory of the build.
+        let program = std::env::var_os("STOCKADE_BIN").unwrap_or_else(|| STOCKADE.into());
+        let mut command = Command::new(program);
         command.args(args);
         self.place(&mut command);
         command

@@ -25,6 +25,7 @@ mod machine_hints;
 mod mcp;
 mod nested;
 mod network;
+mod ordinary_user;
 mod policy;
 mod proxy;
 mod run;

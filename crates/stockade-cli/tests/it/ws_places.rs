@@ -79,12 +79,12 @@ fn a_read_only_store_is_told() {
     let script = format!(
         "{REFUSED} mount -t tmpfs none \"$STOCKADE_HOME\"
          echo one > tree/a; $s ws create w --dir tree; id=$($s ws snapshot w); echo two > tree/a
-         mount -o remount,ro \"$STOCKADE_HOME\"
+         mount -o remount,bind,ro \"$STOCKADE_HOME\"
          for act in 'snapshot w' \"restore w $id\" 'gc' 'rm w' 'create x --dir tree' 'pause w'; do
            refused $s ws $act; echo refused-once
          done
          grep -qx two tree/a; test $(ls -A tree) = a
-         mount -o remount,rw \"$STOCKADE_HOME\"
+         mount -o remount,bind,rw \"$STOCKADE_HOME\"
          $s ws restore w $id; grep -qx one tree/a; $s ws fsck
          echo to-the-end"
     );

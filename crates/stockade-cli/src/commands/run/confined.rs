@@ -60,7 +60,7 @@ pub(super) fn run(
         }
         return Ok(Exit::Success);
     }
-    let overlay = match &args.overlay {
+    let mut overlay = match &args.overlay {
         Some(name) => Some(overlay::enter(name.as_deref(), place, store, &mut plan)?),
         None => None,
     };
@@ -84,13 +84,17 @@ pub(super) fn run(
     // From here on the sandbox's first process shares its pages.
     crate::HEAP.freeze();
     let finished = loop {
-        match stockade_engine::run_in_foreground(plan, &launch) {
+        let tried = match stockade_engine::run_in_foreground(plan, &launch) {
             Ok(finished) => break finished,
-            // Its layers are in the plan, and no other backend has any.
-            Err(error) if overlay.is_some() => return Err(run_failure(error)),
-            Err(error) => choice.passed_over(error).map_err(run_failure)?,
-        }
+            // No other backend has overlays.
+            Err(error) if overlay.is_some() => choice.without_home_layer(error),
+            Err(error) => choice.passed_over(error),
+        };
+        tried.map_err(run_failure)?;
         plan = choice.next(&spec)?;
+        if let Some(overlay) = &mut overlay {
+            overlay::add_layers(overlay, &mut plan)?;
+        }
         super::warn(args, &plan.warnings[..1]);
     };
     // The program is about to end: nothing is worth freeing.

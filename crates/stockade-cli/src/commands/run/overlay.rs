@@ -29,8 +29,13 @@ pub(crate) fn enter(
     let mut overlay = manager
         .overlay(&name, place.around.cwd.as_path())
         .map_err(|error| not_set_up(ws::refused(error)))?;
-    replace(plan, |root| overlay.layer(root))?;
+    add_layers(&mut overlay, plan)?;
     Ok(overlay)
+}
+
+/// Has the plan write to the layers of the overlay.
+pub(super) fn add_layers(overlay: &mut Overlay, plan: &mut ExecPlan) -> Result<(), Failure> {
+    replace(plan, |root| overlay.layer(root))
 }
 
 /// Has the plan say what it would write to; nothing is made.
