@@ -1,6 +1,8 @@
 //! Exactly what was typed. Nothing here touches the file system, the environment or the kernel:
 //! [`crate::resolve`] does that, so that every flag can be tested as a pure function of argv.
 
+#[cfg(target_os = "linux")]
+mod batch;
 mod hosts;
 #[cfg(target_os = "linux")]
 mod image;
@@ -26,6 +28,8 @@ use clap_complete::Shell;
 use stockade_policy::profile::ProfileName;
 
 pub(crate) use crate::commands::inspect::InspectArgs;
+#[cfg(target_os = "linux")]
+pub(crate) use batch::BatchArgs;
 pub(crate) use hosts::{HostArgs, UpstreamArgs};
 #[cfg(target_os = "linux")]
 pub(crate) use image::{ImageArgs, ImageBuildArgs, ImageCommand};
@@ -102,6 +106,8 @@ pub(crate) enum Command {
     Session(SessionArgs),
     #[cfg(target_os = "linux")]
     Exec(ExecArgs),
+    #[cfg(target_os = "linux")]
+    Batch(BatchArgs),
     #[cfg(target_os = "linux")]
     Serve(ServeArgs),
     #[cfg(target_os = "linux")]

@@ -1,5 +1,7 @@
 //! One module for each command.
 
+#[cfg(target_os = "linux")]
+mod batch;
 mod completions;
 mod doctor;
 mod explain;
@@ -50,6 +52,8 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Session(args) => session::run(&args.command),
         #[cfg(target_os = "linux")]
         Command::Exec(args) => session::exec(&args),
+        #[cfg(target_os = "linux")]
+        Command::Batch(args) => batch::run(&args),
         #[cfg(target_os = "linux")]
         Command::Serve(args) => serve::run(&args),
         #[cfg(target_os = "linux")]
@@ -127,6 +131,8 @@ impl Command {
             Self::Session(args) => args.command.output(),
             #[cfg(target_os = "linux")]
             Self::Exec(args) => args.output,
+            #[cfg(target_os = "linux")]
+            Self::Batch(args) => args.output,
             #[cfg(target_os = "linux")]
             Self::Serve(args) => args.output,
             #[cfg(target_os = "linux")]

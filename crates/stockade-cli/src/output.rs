@@ -68,13 +68,15 @@ pub(crate) fn json(document: impl Serialize) -> Result<(), Failure> {
 
 /// Writes one JSON document of many to stdout, on a line of its own.
 pub(crate) fn json_line(document: impl Serialize) -> Result<(), Failure> {
-    let mut bytes = serde_json::to_vec(&Versioned {
+    raw(format!("{}\n", versioned(document)?).as_bytes())
+}
+
+/// A JSON document with its version, on one line.
+pub(crate) fn versioned(document: impl Serialize) -> io::Result<String> {
+    Ok(serde_json::to_string(&Versioned {
         schema: SCHEMA,
         document,
-    })
-    .map_err(io::Error::from)?;
-    bytes.push(b'\n');
-    raw(&bytes)
+    })?)
 }
 
 /// Text that came from outside, such as the name of a file, made harmless for a terminal: line
@@ -135,6 +137,12 @@ pub(crate) fn warn(message: &str, format: Format) {
             writeln!(err, "{record}")
         }
     };
+}
+
+/// What was done, on stderr.
+#[cfg(target_os = "linux")]
+pub(crate) fn note(message: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{}", printable(message));
 }
 
 /// What the person could do next, on stderr.

@@ -17,21 +17,7 @@ impl ServedSession {
     pub fn diff(&self, with_text: bool) -> Result<api::Changes, Failure> {
         let open = self.read();
         let open = opened(open.as_ref())?;
-        let diff = open.session.diff(&open.sandbox)?;
-        let mut changes = Vec::new();
-        for change in &diff.changes {
-            changes.push(api::Change {
-                path: shown(&change.path),
-                from: change.from.as_deref().map(shown),
-                kind: name_of(change.kind),
-                text: if with_text {
-                    lines_of(&diff, change)?
-                } else {
-                    None
-                },
-            });
-        }
-        Ok(api::Changes { changes })
+        api::Changes::of(&open.session.diff(&open.sandbox)?, with_text)
     }
 
     /// Applies changes to the workspace.
@@ -70,6 +56,29 @@ impl ServedSession {
     /// If a command runs, or the session has no overlay.
     pub fn discard(&self) -> Result<(), Failure> {
         self.while_closed(|sandbox| Ok(sandbox.discard()?))
+    }
+}
+
+impl api::Changes {
+    /// The changes of an overlay, with their lines if `with_text`.
+    ///
+    /// # Errors
+    /// If a changed file can't be read.
+    pub fn of(diff: &Diff, with_text: bool) -> Result<Self, Failure> {
+        let mut changes = Vec::new();
+        for change in &diff.changes {
+            changes.push(api::Change {
+                path: shown(&change.path),
+                from: change.from.as_deref().map(shown),
+                kind: name_of(change.kind),
+                text: if with_text {
+                    lines_of(diff, change)?
+                } else {
+                    None
+                },
+            });
+        }
+        Ok(Self { changes })
     }
 }
 

@@ -25,6 +25,7 @@ pub use command::{Command, Control, Ended, OutputSink};
 pub use error::{Details, Failure, Kind};
 pub use line::{Line, LineReader, MAX_LINE_BYTES};
 pub use message::{Incoming, Malformed, parse};
+pub use open::builder;
 pub use schema::schema;
 pub use server::serve;
 pub use session::{CommandSpec, ServedSession};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use stockade::{NetworkMode, Sandbox};
+use stockade::{NetworkMode, Sandbox, SandboxBuilder};
 
 use crate::api;
 use crate::error::{Failure, Kind};
@@ -13,6 +13,14 @@ const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// The sandbox that `params` describe.
 pub(crate) fn build(params: &api::Open) -> Result<Sandbox, Failure> {
+    Ok(builder(params)?.build()?)
+}
+
+/// The same before it is built. The running program must be Stockade's own: it is the helper.
+///
+/// # Errors
+/// If a parameter can't be used.
+pub fn builder(params: &api::Open) -> Result<SandboxBuilder, Failure> {
     let mut builder = Sandbox::builder();
     builder.helper(THIS_PROGRAM);
     match (&params.policy, params.no_user_files) {
@@ -80,5 +88,5 @@ pub(crate) fn build(params: &api::Open) -> Result<Sandbox, Failure> {
         builder.timeout(Duration::from_millis(limit));
     }
     builder.flags(|flags| flags.unix.extend(params.sockets.iter().map(Into::into)));
-    Ok(builder.build()?)
+    Ok(builder)
 }

@@ -209,7 +209,9 @@ fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> 
         libtest_mimic::run(&one_by_one, alone),
     ];
     let is_whole = arguments.filter.is_none() && arguments.skip.is_empty();
-    let failed = conclusions.iter().find(|conclusion| conclusion.has_failed());
+    let failed = conclusions
+        .iter()
+        .find(|conclusion| conclusion.has_failed());
     let outcome = if is_whole && failed.is_none() {
         let asking = claims::Asking {
             stage: &stage,

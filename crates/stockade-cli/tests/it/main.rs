@@ -9,6 +9,7 @@ mod backend_hints;
 mod backends;
 mod bad_input;
 mod basics;
+mod batch;
 mod containers;
 mod context;
 mod crowd;

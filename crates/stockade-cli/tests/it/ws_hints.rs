@@ -382,8 +382,7 @@ fn a_disk_that_is_full_or_read_only() {
     );
     on_disk("1500k", &followed).ends_with(0);
 
-    let read_only =
-        "\"$0\" ws create w --dir tree && mount -o remount,bind,ro disk && exec \"$0\" ws snapshot w";
+    let read_only = "\"$0\" ws create w --dir tree && mount -o remount,bind,ro disk && exec \"$0\" ws snapshot w";
     let hint = hints.in_refusal(&on_disk("4m", read_only));
     assert!(hint.contains("--store or STOCKADE_HOME"), "{hint}");
     let elsewhere = "mount -o remount,bind,ro disk; export STOCKADE_HOME=$PWD/store; \"$0\" ws create w --dir tree && exec \"$0\" ws snapshot w";
