@@ -12,6 +12,7 @@ use stockade_rules::protected::{
 use stockade_rules::{Access, Kind, Rank};
 
 use super::Protected;
+use super::pin::is_private;
 use crate::mediator::Worker;
 use crate::mediator::place::{Name, lies_below};
 
@@ -65,9 +66,6 @@ pub(super) static COPY: ProtectedName = ProtectedName::special(
     Guard::GitConfig,
     "it is about to take the place of a protected file",
 );
-
-/// What the names of such copies begin with.
-pub(super) const COPY_PREFIX: &str = ".stockade-copy-";
 
 impl Worker<'_, '_> {
     /// Whether names are protected there: on the host, and writable.
@@ -361,8 +359,8 @@ fn is_worktree_state(path: &Path) -> bool {
 }
 
 fn is_copy(path: &Path) -> bool {
-    let name = path.file_name().map(std::ffi::OsStr::as_encoded_bytes);
-    name.is_some_and(|name| name.starts_with(COPY_PREFIX.as_bytes()))
+    path.file_name()
+        .is_some_and(|name| is_private(name.as_encoded_bytes()))
 }
 
 fn is_at_or_below(candidate: &Candidate<'_>) -> bool {
