@@ -9,7 +9,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use stockade_rules::AbsPath;
-use stockade_rules::protected::{Extent, PROTECTED, Relation, candidates, is_interesting};
+use stockade_rules::protected::{Extent, PROTECTED, Relation, candidates, is_interesting, is_same_name};
 
 fuzz_target!(|data: &[u8]| {
     let text = [b"/", data].concat();
@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
             let equal = name
                 .iter()
                 .zip(rest)
-                .all(|(left, right)| left.as_bytes().eq_ignore_ascii_case(right));
+                .all(|(left, right)| is_same_name(left, right));
             let below = rest.len() > name.len();
             if equal && (!below || row.extent == Extent::Subtree) {
                 let candidate = found[expected];

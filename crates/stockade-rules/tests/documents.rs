@@ -13,7 +13,7 @@ use stockade_rules::protected::{Anchor, Effect, Extent, Judge, PROTECTED};
 const INTRO: &str = "# Protected names
 
 Some files in a project make code run on the host later, when nobody thinks of the sandbox any more:
-git hooks, git configuration, settings of editors and agents, start-up files of shells. A sandboxed
+hooks and configuration of git and Mercurial, settings of editors and agents, start-up files of shells. A sandboxed
 command can't put such files in place, although it may write everything else in the project.
 
 A name is on the list if refusing it stops code from running on the host that would not have run
@@ -94,6 +94,8 @@ fn passes(judge: Judge) -> &'static str {
         }
         Judge::Config => "keys that do no harm, see below",
         Judge::Index => "entries in the working tree and in no git directory; no split index",
+        Judge::MercurialConfig => "addresses in `paths`, `ui.username`, `phases.publish`",
+        Judge::MercurialShare => "a path to an `.hg` that the sandbox may write",
         Judge::Never => "nothing",
         Judge::SequencerOptions => "anything but a strategy that git has not built in",
         Judge::Strategy => "a strategy that git has built in",

@@ -1,7 +1,7 @@
 //! Zero litter: a run that does nothing leaves nothing, even if its launcher is killed.
 
 use stockade_test::case::Control;
-use stockade_test::{Case, Flag, Need, allowed, attack, not, prints, stdout_is, touched};
+use stockade_test::{Case, Flag, Need, allowed, attack, host, not, prints, stdout_is, touched};
 
 const TREE: &str = "mkdir -p a/b .git/hooks; echo 1 > a/b/f; ln -s f a/b/l; echo '[core]' > .git/config
     echo 'ref: refs/heads/main' > .git/HEAD; echo rc > @HOME@/.bashrc; mkdir @HOME@/.ssh; echo k > @HOME@/.ssh/id";
@@ -55,6 +55,30 @@ pub(crate) fn cases() -> Vec<Case> {
                  kill -9 $pid; wait $pid; n=$((n + 1)); done 2> /dev/null; @RUN@ echo @MARK@",
             )
             .boxed(not(touched())),
+        allowed("M06c", "what a program writes in place last is there when the run has ended")
+            .needs(Need::Tool("git"))
+            .control(NOTHING_TO_SHOW)
+            .setup("git init -q .")
+            .launcher(
+                "n=0; while [ $n -lt 20 ]; do n=$((n + 1))
+                 @RUN@ sh -c \"echo @MARK@; printf '[user]\\n\\tname$n = x\\n' >> .git/config\"; done",
+            )
+            .boxed(host("test $(grep -c name .git/config) = 20"))
+            .boxed(host("test -z \"$(find . -name '.stockade-*')\"")),
+        allowed("M06d", "the launcher is killed while files are put in place")
+            .needs(Need::Tool("git"))
+            .control(NOTHING_TO_SHOW)
+            .setup("git init -q .; echo 1 > f; touch .git/.stockade-copy-1-1")
+            // A copy may be left in the one moment in which it has a name, until the next run.
+            .launcher(
+                "n=0; while [ $n -lt 15 ]; do
+                 @RUN@ sh -c 'while :; do git config user.n $$; git add f; done' & pid=$!
+                 i=0; while [ $i -lt $((20000 + n * 3000)) ]; do i=$((i + 1)); done
+                 kill -9 $pid; wait $pid; n=$((n + 1)); rm -f .git/*.lock; done 2> /dev/null
+                 echo @MARK@; i=0; until @RUN@ git config user.n last || [ $i = 50 ]; do i=$((i + 1)); rm -f .git/*.lock; done",
+            )
+            .boxed(host("grep -q 'n = last' .git/config"))
+            .boxed(host("test -z \"$(find . -name '.stockade-*')\"")),
         allowed("M07", "nothing of the run stays in /tmp, /run or /dev/shm")
             .needs(Need::Userns)
             .control(NOTHING_TO_SHOW)

@@ -1,8 +1,49 @@
 //! M: names that run code on the host later, whether or not they exist when the run starts.
 
-use stockade_test::{Case, Flag, attack, host, prints};
+use stockade_test::{Case, Flag, Need, allowed, attack, host, prints};
+
+/// Two Mercurial repositories; the leak of each row is a program that `hg` on the host runs.
+const HG: &str = "printf '[ui]\\nusername = n\\n[trusted]\\nusers = *\\n' > @HOME@/.hgrc; hg init . && echo 1 > f && hg add -q f && hg commit -qm one && hg init n";
+const HG_HOOK: &str = "hook='[hooks]\npre-status = touch @OUT@/pwned'; ";
 
 pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = names();
+    let has_hg = |case: Case| case.needs(Need::Tool("hg"));
+    cases.extend(mercurial().into_iter().map(has_hg));
+    cases
+}
+
+fn mercurial() -> Vec<Case> {
+    vec![
+        attack("M08", "hooks in the configuration of a Mercurial repository")
+            .setup(HG)
+            .sh(format!(
+                "{HG_HOOK} printf \"$hook\\n\" >> .hg/hgrc; printf \"$hook\\n\" > t; mv t n/.hg/hgrc
+                 hg init made; printf \"$hook\\n\" > made/.hg/hgrc"
+            ))
+            .leak(host("hg status; test -e @OUT@/pwned"))
+            .leak(host("rm -f @OUT@/pwned; hg -R n status; test -e @OUT@/pwned"))
+            .leak(host("rm -f @OUT@/pwned; hg -R made status; test -e @OUT@/pwned")),
+        attack("M08b", "a Mercurial repository that shares the store of a prepared directory, or is one")
+            .setup(HG)
+            .sh(format!(
+                "{HG_HOOK} hg init n/evil; mv n/evil/.hg evil; printf \"$hook\\n\" > evil/hgrc
+                 mkdir -p s/.hg c; cp evil/requires s/.hg/requires; echo shared >> s/.hg/requires; echo @P@/evil > s/.hg/sharedpath
+                 cp -r evil t; mv t c/.hg"
+            ))
+            .leak(host("hg -R s status; test -e @OUT@/pwned"))
+            .leak(host("rm -f @OUT@/pwned; hg -R c status; test -e @OUT@/pwned")),
+        allowed("M08c", "ordinary work with Mercurial")
+            .setup(HG)
+            .sh("HGUSER=n; export HGUSER; echo 2 > f; hg commit -qm two && hg clone -q . c && hg -R c update -q && hg -R c log -q && hg init i &&
+                 hg --config extensions.share= share -q . s && hg -R s status && hg -R c pull -q && rm -rf c i s && hg clone -q . d && echo done")
+            .boxed(host("test \"$(hg log -q | wc -l)\" = 2"))
+            .boxed(host("hg -R d paths | grep -q default"))
+            .boxed(host("hg -R d verify -q")),
+    ]
+}
+
+fn names() -> Vec<Case> {
     vec![
         attack("M01", "shell start-up files in the project")
             .sh("for f in .bashrc .zshrc .profile .bash_profile .zprofile; do echo x > $f; done")

@@ -51,6 +51,7 @@ pub(super) fn run(plan: &LinuxPlan, ids: Ids, control: BorrowedFd<'_>, alive: &O
                 1
             }
         };
+        mediator::await_unfinished();
         // Without waiting for the mediator, which ends with the process.
         sys::process::exit_now(code)
     })

@@ -139,6 +139,7 @@ fn supervise(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd, keeper:
                 1
             }
         };
+        mediator::await_unfinished();
         // Without waiting for the mediator, which ends with the process.
         exit_now(code)
     })

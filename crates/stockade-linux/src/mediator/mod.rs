@@ -31,6 +31,7 @@ mod record;
 mod sockets;
 mod times;
 mod umasks;
+mod unfinished;
 
 use std::ffi::CString;
 use std::io;
@@ -60,6 +61,7 @@ use crate::seccomp::{Inherit, Listener};
 
 pub(crate) use self::pool::{Waiting, start};
 pub use self::record::{Denial, Operation};
+pub(crate) use self::unfinished::await_unfinished;
 
 /// What the mediator sees of processes.
 pub(crate) struct View {

@@ -3,12 +3,13 @@
 //! The common case, a path without any such name, costs one pass over its bytes and one look at a
 //! small table for each component.
 //!
-//! Letters are compared without regard to ASCII case: a directory may fold case (ext4, NTFS under
-//! WSL), and `.GIT/HOOKS` is then `.git/hooks`.
+//! Letters are compared without regard to case: a directory may fold case (ext4, NTFS under WSL),
+//! and `.GIT/HOOKS` is then `.git/hooks` ([`is_same_name`]).
 
 use std::ffi::OsStr;
 use std::path::Path;
 
+use super::fold::is_same_name;
 use super::table::{Extent, PROTECTED, ProtectedName};
 
 /// A row that could apply to a path.
@@ -68,6 +69,7 @@ impl Candidate<'_> {
 pub fn candidates(path: &Path) -> Candidates<'_> {
     Candidates {
         path: path.as_os_str().as_encoded_bytes(),
+        is_ascii: path.as_os_str().is_ascii(),
         next: 0,
         row: 0,
     }
@@ -77,17 +79,19 @@ pub fn candidates(path: &Path) -> Candidates<'_> {
 /// What lies below a protected directory is not asked: that depends on the components before.
 pub fn is_interesting(last_component: &OsStr) -> bool {
     let component = last_component.as_encoded_bytes();
-    FILTER.may_contain(component)
-        && PROTECTED
-            .iter()
-            .any(|row| row.name.split('/').any(|part| same(part, component)))
+    (FILTER.may_contain(component) || !component.is_ascii())
+        && PROTECTED.iter().any(|row| {
+            row.name
+                .split('/')
+                .any(|part| is_same_name(part, component))
+        })
 }
 
 /// Whether making an entry of this name may turn its directory into a git directory, whose
 /// `hooks` and `config` must then be judged.
 pub fn completes_git_directory(last_component: &OsStr) -> bool {
     let component = last_component.as_encoded_bytes();
-    same("objects", component) || same("refs", component)
+    is_same_name("objects", component) || is_same_name("refs", component)
 }
 
 /// Hooks that git knows (githooks(5)), and the two files that husky's hooks read.
@@ -127,15 +131,15 @@ const HOOKS: &[&str] = &[
 /// Whether git runs a file of this name from a directory of hooks.
 pub fn is_hook(last_component: &OsStr) -> bool {
     let component = last_component.as_encoded_bytes();
-    HOOKS
-        .binary_search_by(|hook| hook.as_bytes().cmp(component))
-        .is_ok()
+    HOOKS.iter().any(|hook| is_same_name(hook, component))
 }
 
 /// Iterates over [`candidates`].
 #[derive(Clone, Debug)]
 pub struct Candidates<'path> {
     path: &'path [u8],
+    /// The filter knows nothing about other names.
+    is_ascii: bool,
     /// Where the component that is looked at begins.
     next: usize,
     /// The row to try next with this component.
@@ -148,7 +152,9 @@ impl<'path> Iterator for Candidates<'path> {
     fn next(&mut self) -> Option<Candidate<'path>> {
         while self.next < self.path.len() {
             let component = first_component(&self.path[self.next..]);
-            if !component.is_empty() && (self.row > 0 || FILTER.may_begin(component)) {
+            if !component.is_empty()
+                && (self.row > 0 || !self.is_ascii || FILTER.may_begin(component))
+            {
                 while let Some(row) = PROTECTED.get(self.row) {
                     self.row += 1;
                     if let Some(relation) = relation(row, &self.path[self.next..]) {
@@ -174,7 +180,7 @@ fn relation<'path>(row: &'static ProtectedName, path: &'path [u8]) -> Option<Rel
     loop {
         let (part, rest) = name.split_once('/').unwrap_or((name, ""));
         let component = first_component(path);
-        if !same(part, component) {
+        if !is_same_name(part, component) {
             return None;
         }
         // A slash at the end of a path is not a component.
@@ -194,10 +200,6 @@ fn relation<'path>(row: &'static ProtectedName, path: &'path [u8]) -> Option<Rel
 fn first_component(path: &[u8]) -> &[u8] {
     let end = path.iter().position(|byte| *byte == b'/');
     &path[..end.unwrap_or(path.len())]
-}
-
-fn same(part: &str, component: &[u8]) -> bool {
-    part.as_bytes().eq_ignore_ascii_case(component)
 }
 
 /// For each first byte the lengths that components of protected names have: a bit for each.
@@ -336,6 +338,11 @@ mod tests {
     #[test]
     fn letters_fold() {
         assert_eq!(names("/ws/.GIT/Hooks/x").len(), 1);
+        let folded = names("/ws/\u{e9}/.g\u{200c}it/hoo\u{212a}s/x");
+        assert_eq!(folded.len(), 1);
+        assert_eq!(folded[0].1, "/ws/\u{e9}/.g\u{200c}it");
+        assert!(is_interesting(OsStr::new("con\u{fb01}g")));
+        assert!(is_hook(OsStr::new("Pre-Commit")));
         assert!(is_interesting(OsStr::new("CONFIG")));
     }
 

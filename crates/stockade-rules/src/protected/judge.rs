@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::git::{ConfigContext, config, index, redirect, sequencer, todo};
+use super::mercurial;
 
 /// How the content of a protected file may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +17,10 @@ pub enum Judge {
     Config,
     /// An index whose entries lie in the working tree and in no git directory.
     Index,
+    /// Mercurial's configuration of a repository: addresses and a name.
+    MercurialConfig,
+    /// A path that leads to the `.hg` of another repository; see [`Outcome::LeadsTo`].
+    MercurialShare,
     /// No content passes.
     Never,
     /// A `.git` file; see [`Outcome::LeadsTo`].
@@ -97,6 +102,10 @@ impl Judge {
             )),
             Self::Config => config::judge(old, new, context).map(pass),
             Self::Index => index::judge(new).map(pass),
+            Self::MercurialConfig => mercurial::judge(old, new).map(pass),
+            Self::MercurialShare => {
+                Ok(mercurial::shared_path(new).map_or(Outcome::Pass, Outcome::LeadsTo))
+            }
             Self::Never => Err(Refusal::new("", Effect::RunsProgram, "no content passes")),
             Self::Redirect => Ok(redirect::git_file(new).map_or(Outcome::Pass, Outcome::LeadsTo)),
             Self::SequencerOptions => sequencer::judge_options(old, new).map(pass),

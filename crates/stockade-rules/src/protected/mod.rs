@@ -9,12 +9,15 @@
 //! Everything here is pure: no file is opened, and any bytes may be passed in.
 
 mod candidates;
+mod fold;
 pub mod git;
 mod judge;
+pub mod mercurial;
 mod table;
 
 pub use candidates::{
     Candidate, Candidates, Relation, candidates, completes_git_directory, is_hook, is_interesting,
 };
+pub use fold::is_same_name;
 pub use judge::{Effect, Judge, Outcome, Refusal};
 pub use table::{Anchor, Extent, Guard, PROTECTED, ProtectedName};

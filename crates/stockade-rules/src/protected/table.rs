@@ -10,6 +10,7 @@
 //! - `rebase-apply`: `git am` reads patches, flags and an author from it, and runs nothing.
 //! - `objects/info/alternates`: objects are named by their hash, wherever they come from.
 //! - `.gitmodules`: git ignores commands in it (`update = !…`).
+//! - `.svn`: Subversion has hooks on servers only, and reads commands from the home directory only.
 //! - `.github/workflows`, `Makefile`, `package.json`, `build.rs`: the project's own code, which a
 //!   person runs knowingly or which runs elsewhere after review.
 
@@ -196,6 +197,10 @@ pub const PROTECTED: &[ProtectedName] = &[
     git(Anywhere, "rebase-merge/strategy", GitSequence, File, Judge::Strategy, "git runs `git-merge-STRATEGY`", &[]),
     git(Anywhere, "sequencer/opts", GitSequence, File, Judge::SequencerOptions, "`options.strategy` runs `git-merge-STRATEGY`", &[]),
 
+    git(Anywhere, ".hg/hgrc", Tool, File, Judge::MercurialConfig, "its hooks, extensions and aliases run at any command of hg", &[".hg/hgrc"]),
+    git(Anywhere, ".hg/hgrc-not-shared", Tool, File, Judge::MercurialConfig, "as `.hg/hgrc`, where another repository shares its store", &[".hg/hgrc-not-shared"]),
+    git(Anywhere, ".hg/sharedpath", Tool, File, Judge::MercurialShare, "hg reads `hgrc` from the directory that it names", &[".hg/sharedpath"]),
+
     // At the root of a project too: people keep their dotfiles in a repository and link to them.
     git(Anchor::Root, ".gitconfig", GitConfig, File, Judge::Config, "git's configuration of the user", &[]),
     root(GitConfig, Subtree, ".config/git", "git's configuration of the user; gitk runs a file in it"),
@@ -239,6 +244,8 @@ pub const PROTECTED: &[ProtectedName] = &[
     root(Startup, File, ".zshenv", "zsh runs it at start"),
     root(Startup, File, ".zshrc", "zsh runs it at start"),
 
+    root(Tool, Subtree, ".config/hg", "Mercurial's configuration of the user"),
+    root(Tool, File, ".hgrc", "Mercurial's configuration of the user"),
     root(Tool, File, ".ripgreprc", "`--pre` in it names a program"),
 
     root(Policy, Subtree, ".stockade", "Stockade's settings of the project"),

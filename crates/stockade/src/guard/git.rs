@@ -11,8 +11,10 @@ use std::path::{Component, Path, PathBuf};
 use stockade_rules::AbsPath;
 use stockade_rules::protected::git::link::{directory_of_link, is_written_by_git};
 use stockade_rules::protected::git::{ConfigContext, config, redirect};
+use stockade_rules::protected::mercurial::is_shared_store;
 use stockade_rules::protected::{
     Anchor, Judge, Outcome, PROTECTED, ProtectedName, completes_git_directory, is_hook,
+    is_same_name,
 };
 use stockade_workspace::{FileFacts, FileKind, FileTree, ProposedChange};
 
@@ -30,7 +32,7 @@ const ROOT_LINK: &str = "a link takes the place of a repository";
 
 pub(super) fn is_called_git(path: &Path) -> bool {
     path.file_name()
-        .is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+        .is_some_and(|name| is_same_name(".git", name.as_encoded_bytes()))
 }
 
 /// Whether git would take hooks and configuration from a directory, now or after the commit.
@@ -57,7 +59,7 @@ fn is_complete(change: &ProposedChange<'_>, directory: &Path) -> bool {
 /// Branches may have any name.
 fn is_module(path: &Path) -> bool {
     let mut parts = path.iter();
-    parts.any(|part| part.eq_ignore_ascii_case(".git"))
+    parts.any(|part| is_same_name(".git", part.as_encoded_bytes()))
         && parts.next().is_some_and(|part| part == "modules")
         && parts.all(|part| part != "refs" && part != "logs" && part != "objects")
 }
@@ -234,6 +236,7 @@ impl ProtectedNames {
                 let place = resolved(change, path, target);
                 let is_safe = place.is_some_and(|place| match row.judge {
                     Judge::CommonDirectory => is_worktree_of(path, &place),
+                    Judge::MercurialShare => is_shared_store(&place) && self.in_reach(&place),
                     _ => self.is_safe_target(change, &place),
                 });
                 if is_safe { None } else { no() }

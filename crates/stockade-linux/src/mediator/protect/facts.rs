@@ -7,11 +7,12 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use stockade_rules::protected::{
-    self, Anchor, Candidate, Extent, Guard, ProtectedName, candidates,
+    self, Anchor, Candidate, Extent, Guard, ProtectedName, candidates, is_same_name,
 };
 use stockade_rules::{Access, Kind, Rank};
 
 use super::Protected;
+use super::pin::is_private;
 use crate::mediator::Worker;
 use crate::mediator::place::{Name, lies_below};
 
@@ -65,9 +66,6 @@ pub(super) static COPY: ProtectedName = ProtectedName::special(
     Guard::GitConfig,
     "it is about to take the place of a protected file",
 );
-
-/// What the names of such copies begin with.
-pub(super) const COPY_PREFIX: &str = ".stockade-copy-";
 
 impl Worker<'_, '_> {
     /// Whether names are protected there: on the host, and writable.
@@ -124,7 +122,7 @@ impl Worker<'_, '_> {
         let found = self.protected(path)?;
         let is_name = matches!(found.relation, Relation::Exact);
         let matters = found.row.extent == Extent::Subtree
-            || found.row.guard == Guard::GitRedirect && path.ends_with(".git");
+            || found.row.guard == Guard::GitRedirect && is_called_git(path);
         (!is_name || matters).then_some(found)
     }
 
@@ -248,7 +246,7 @@ impl Worker<'_, '_> {
     fn is_own_redirect(&self, path: &Path) -> bool {
         let protection = self.shared.plan.protection.as_ref();
         let anchors = protection.map_or(&[][..], |protection| &protection.anchors);
-        path.ends_with(".git")
+        is_called_git(path)
             && anchors
                 .iter()
                 .any(|anchor| path.parent() == Some(anchor.as_path()))
@@ -290,7 +288,7 @@ pub(super) fn is_there(directory: impl AsFd, name: impl rustix::path::Arg) -> bo
 
 /// Whether making a name makes its directory a git directory.
 pub(super) fn would_complete(name: &Name) -> bool {
-    let other = if name.last.as_bytes().eq_ignore_ascii_case(b"objects") {
+    let other = if is_same_name("objects", name.last.as_bytes()) {
         "refs"
     } else {
         "objects"
@@ -318,19 +316,22 @@ pub(super) fn has_only_excepted(name: &Name, row: &ProtectedName) -> bool {
 pub(super) fn holds_repositories(path: &Path) -> bool {
     let names = ["hooks", "modules", "worktrees"];
     path.file_name()
-        .is_some_and(|name| names.iter().any(|known| name == *known))
+        .is_some_and(|name| names.iter().any(|known| is_called(name, known)))
 }
 
 /// Whether a path lies where git could take the state of a rebase from.
 pub(super) fn is_in_git(path: &Path) -> bool {
     let names = [".git", "modules", "worktrees"];
-    let is_known = |part: &OsStr| names.iter().any(|name| part.eq_ignore_ascii_case(name));
+    let is_known = |part: &OsStr| names.iter().any(|name| is_called(part, name));
     path.iter().any(is_known) || path.parent().is_some_and(is_git_directory)
 }
 
 /// Whether a path is, or lies below, the `modules` or `worktrees` of a git directory.
 pub(super) fn is_git_storage(path: &Path) -> bool {
-    let is_storage = |at: &Path| at.ends_with("modules") || at.ends_with("worktrees");
+    let is_storage = |at: &Path| {
+        let last = at.file_name();
+        last.is_some_and(|last| is_called(last, "modules") || is_called(last, "worktrees"))
+    };
     let mut around = path.ancestors().filter(|at| is_storage(at));
     around.any(|at| {
         let git = at.parent();
@@ -338,31 +339,39 @@ pub(super) fn is_git_storage(path: &Path) -> bool {
     })
 }
 
+fn is_called(name: &OsStr, known: &str) -> bool {
+    is_same_name(known, name.as_encoded_bytes())
+}
+
 pub(super) fn is_called_git(path: &Path) -> bool {
-    path.file_name()
-        .is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+    path.file_name().is_some_and(|name| is_called(name, ".git"))
 }
 
 /// Whether a directory is where git keeps a submodule's git directory: it may not be complete yet.
 /// Branches may have any name.
 fn is_module(path: &Path) -> bool {
     let mut parts = path.iter();
-    parts.any(|part| part.eq_ignore_ascii_case(".git"))
-        && parts.next().is_some_and(|part| part == "modules")
+    parts.any(|part| is_called(part, ".git"))
+        && parts.next().is_some_and(|part| is_called(part, "modules"))
         && parts.all(|part| part != "refs" && part != "logs" && part != "objects")
 }
 
 /// Whether a directory is where a git directory keeps the index and state of a worktree.
 fn is_worktree_state(path: &Path) -> bool {
-    let storage = path.parent().filter(|above| above.ends_with("worktrees"));
+    let is_storage = |above: &&Path| {
+        above
+            .file_name()
+            .is_some_and(|name| is_called(name, "worktrees"))
+    };
+    let storage = path.parent().filter(is_storage);
     storage
         .and_then(Path::parent)
         .is_some_and(|git| is_called_git(git) || is_git_directory(git))
 }
 
 fn is_copy(path: &Path) -> bool {
-    let name = path.file_name().map(std::ffi::OsStr::as_encoded_bytes);
-    name.is_some_and(|name| name.starts_with(COPY_PREFIX.as_bytes()))
+    path.file_name()
+        .is_some_and(|name| is_private(name.as_encoded_bytes()))
 }
 
 fn is_at_or_below(candidate: &Candidate<'_>) -> bool {

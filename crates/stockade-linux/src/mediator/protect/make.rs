@@ -14,7 +14,9 @@ use std::rc::Rc;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
-use stockade_rules::protected::{Anchor, Guard, Judge, ProtectedName, completes_git_directory};
+use stockade_rules::protected::{
+    Anchor, Guard, Judge, ProtectedName, completes_git_directory, is_same_name,
+};
 
 use super::NamesLock;
 use super::facts::{self, Relation};
@@ -367,8 +369,7 @@ impl Moving {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd: OwnedFd = rustix::fs::openat(at, last, flags, Mode::empty())?;
         let has = |name| rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        let was_git =
-            from.last.as_bytes().eq_ignore_ascii_case(b".git") || has("objects") && has("refs");
+        let was_git = is_same_name(".git", from.last.as_bytes()) || has("objects") && has("refs");
         // Not by going there: a directory that can't be searched may be moved all the same.
         let directory = Rc::new(Directory::at(fd, from.path.clone()));
         Ok(Self { directory, was_git })

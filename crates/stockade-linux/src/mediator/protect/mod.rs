@@ -11,6 +11,7 @@
 //! such a directory brings nothing that would not have run otherwise. [`make`] keeps this true
 //! while other calls of this run, and other runs, change names at the same time.
 
+mod copy;
 mod facts;
 mod git_links;
 mod history;
@@ -52,6 +53,8 @@ pub(super) struct Memory {
     link_targets: LinkTargets,
     /// Directories that were the root of a repository until its `.git` was removed.
     former_roots: Mutex<HashSet<Identity>>,
+    /// Directories without copies that an earlier mediator left.
+    cleaned: Mutex<HashSet<Identity>>,
 }
 
 /// A directory, whatever its name. Its birth tells it from a later one with the same inode.
@@ -303,6 +306,7 @@ impl Memory {
         Self {
             link_targets: LinkTargets::find(protection),
             former_roots: Mutex::default(),
+            cleaned: Mutex::default(),
         }
     }
 

@@ -6,18 +6,18 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use stockade_rules::AbsPath;
 use stockade_rules::protected::git::{ConfigContext, redirect};
+use stockade_rules::protected::mercurial::is_shared_store;
 use stockade_rules::protected::{Anchor, Guard, Judge, Outcome, ProtectedName};
 
+use super::copy::Metadata;
 use super::facts::{self, is_called_git};
-use super::pin::private_name;
 use super::publish::name_at;
 use crate::mediator::caller::{Caller, errno};
 use crate::mediator::files::{open_at, open_own};
@@ -25,12 +25,6 @@ use crate::mediator::names::look_at;
 use crate::mediator::place::{Directory, Name, Object, named, path_of};
 use crate::mediator::record::Operation;
 use crate::mediator::{Answer, Worker};
-
-/// What becomes of a file's metadata.
-pub(super) struct Metadata {
-    mode: Mode,
-    times: Timestamps,
-}
 
 impl Worker<'_, '_> {
     /// If a file gets a name by which its content is judged, judges it and puts a copy in place.
@@ -99,7 +93,7 @@ impl Worker<'_, '_> {
             let operation = operation_of(row).unwrap_or(operation);
             return Err(self.refuse(caller, operation, &to.path, row));
         }
-        publish(to, &new, &metadata)
+        self.shared.publish(to, &new, &metadata)
     }
 
     /// Whether content may be put at a protected path.
@@ -136,6 +130,7 @@ impl Worker<'_, '_> {
                             .is_some_and(|above| above.ends_with("worktrees"))
                             && above.next() == Some(&place)
                     }
+                    Judge::MercurialShare => is_shared_store(&place) && self.in_reach(&place),
                     _ => self.is_safe_target(&place),
                 }
             }
@@ -219,28 +214,8 @@ impl Worker<'_, '_> {
         if !self.passes(&name.path, row, &[], &content) {
             return Ok(false);
         }
-        publish(name, &content, &metadata)?;
+        self.shared.publish(name, &content, &metadata)?;
         Ok(true)
-    }
-}
-
-impl Metadata {
-    pub(super) fn of(file: &OwnedFd) -> Result<Self, Errno> {
-        let stat = rustix::fs::fstat(file)?;
-        if !FileType::from_raw_mode(stat.st_mode).is_file() {
-            return Err(Errno::ACCESS);
-        }
-        let time = |seconds, nanoseconds: u64| Timespec {
-            tv_sec: seconds,
-            tv_nsec: i64::try_from(nanoseconds).unwrap_or(0),
-        };
-        Ok(Self {
-            mode: Mode::from_raw_mode(stat.st_mode & 0o777),
-            times: Timestamps {
-                last_access: time(stat.st_atime, stat.st_atime_nsec),
-                last_modification: time(stat.st_mtime, stat.st_mtime_nsec),
-            },
-        })
     }
 }
 
@@ -257,39 +232,6 @@ pub(super) fn operation_of(row: &ProtectedName) -> Option<Operation> {
         Guard::GitRedirect => Some(Operation::GitRedirect),
         _ => None,
     }
-}
-
-/// Puts a file with this content at a name, complete, with no second name, and open to nobody.
-pub(super) fn publish(to: &Name, content: &[u8], metadata: &Metadata) -> Result<(), Errno> {
-    publish_open(to, content, metadata).map(drop)
-}
-
-/// As [`publish`]; the result is the only descriptor of the file.
-pub(super) fn publish_open(
-    to: &Name,
-    content: &[u8],
-    metadata: &Metadata,
-) -> Result<OwnedFd, Errno> {
-    let copy = private_name();
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(&to.directory, &copy, flags, Mode::RUSR | Mode::WUSR)?;
-    let placed = fill(&file, content, metadata)
-        .and_then(|()| rustix::fs::renameat(&to.directory, &copy, &to.directory, &to.last));
-    if placed.is_err() {
-        let _ = rustix::fs::unlinkat(&to.directory, &copy, AtFlags::empty());
-    }
-    placed.map(|()| file)
-}
-
-/// Makes a file hold this content and have this metadata.
-pub(super) fn fill(file: impl AsFd, content: &[u8], metadata: &Metadata) -> Result<(), Errno> {
-    let copy = rustix::io::fcntl_dupfd_cloexec(&file, 0)?;
-    rustix::fs::ftruncate(&copy, 0)?;
-    File::from(copy)
-        .write_all_at(content, 0)
-        .map_err(|error| errno(&error))?;
-    rustix::fs::fchmod(&file, metadata.mode)?;
-    rustix::fs::futimens(&file, &metadata.times)
 }
 
 pub(super) fn read_all(file: OwnedFd, judge: Judge) -> Result<Vec<u8>, Errno> {

@@ -27,12 +27,14 @@ use rustix::process::{Pid, fchdir};
 use rustix::thread::gettid;
 use stockade_rules::protected::{Judge, ProtectedName};
 
-use super::place::{Metadata, fill, operation_of, publish, publish_open, read_all};
+use super::copy::{Metadata, fill};
+use super::place::{operation_of, read_all};
 use crate::mediator::caller::Caller;
 use crate::mediator::files::{Opening, open_at, open_own};
 use crate::mediator::names::{identity, look_at};
 use crate::mediator::place::{Directory, Name, Object, name_below, named};
 use crate::mediator::record::Operation;
+use crate::mediator::unfinished::Unfinished;
 use crate::mediator::{Answer, Worker, locked};
 use crate::sys::{self, lease};
 
@@ -62,6 +64,8 @@ struct Pending {
     stand_in: Option<OwnedFd>,
     /// Where the name is: another directory may have the same path by the time.
     directory: OwnedFd,
+    /// The run does not end before the file is in place.
+    _unfinished: Unfinished,
 }
 
 impl Publications {
@@ -102,6 +106,7 @@ impl<'scope, 'env: 'scope> Worker<'scope, 'env> {
                 placeholder: Some(placeholder),
                 stand_in: None,
                 directory: rustix::io::fcntl_dupfd_cloexec(&name.directory, 0)?,
+                _unfinished: Unfinished::begin(),
             },
             &file,
         )?;
@@ -148,6 +153,7 @@ impl<'scope, 'env: 'scope> Worker<'scope, 'env> {
                 placeholder: None,
                 stand_in,
                 directory: rustix::io::fcntl_dupfd_cloexec(&name.directory, 0)?,
+                _unfinished: Unfinished::begin(),
             },
             &file,
         )?;
@@ -167,7 +173,7 @@ impl<'scope, 'env: 'scope> Worker<'scope, 'env> {
             return None;
         }
         let watch = self.watch().ok()?;
-        let file = publish_open(name, old, metadata).ok()?;
+        let file = self.shared.publish_open(name, old, metadata).ok()?;
         lease::take(file.as_fd(), watch.thread).ok()?;
         Some(file)
     }
@@ -338,7 +344,7 @@ impl<'scope, 'env: 'scope> Worker<'scope, 'env> {
             None => open_at(&name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?,
         };
         let (content, metadata) = self.content(one, &read_all(file, one.row.judge)?)?;
-        publish(&name, &content, &metadata)?;
+        self.shared.publish(&name, &content, &metadata)?;
         // Whoever waits to open the stand-in found it before it lost the name.
         if let Some(stand_in) = stand_in
             && rustix::fs::fstat(stand_in)?.st_nlink == 0

@@ -4,6 +4,7 @@
 //! The reader follows git's own (read-cache.c), which checks little: whatever git could take for an
 //! entry is judged here.
 
+use crate::protected::is_same_name;
 use crate::protected::judge::{Effect, Refusal};
 
 /// SHA-1 and SHA-256: a file is read both ways, because the configuration that decides may change.
@@ -185,7 +186,7 @@ impl Index<'_> {
 /// Refuses a path that leads out of the working tree or into a git directory. Git ends it at a zero.
 fn judge_name(name: &[u8]) -> Result<(), Refusal> {
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-    let is_bad = |part: &[u8]| part == b".." || part.eq_ignore_ascii_case(b".git");
+    let is_bad = |part: &[u8]| part == b".." || is_same_name(".git", part);
     let leads_out = name.starts_with(b"/") || name.split(|byte| *byte == b'/').any(is_bad);
     if leads_out {
         let name = name.escape_ascii().to_string();

@@ -8,6 +8,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use crate::protected::is_same_name;
+
 /// Directories that git and its usual companions write in. A repository that is called `.git` has
 /// nothing but these; the directory of a bare one may also hold working trees.
 const DIRECTORIES: &[&str] = &[
@@ -45,7 +47,7 @@ pub fn directory_of_link(
 ) -> Option<&Path> {
     let mut below = path;
     for directory in path.ancestors().skip(1) {
-        let is_called_git = |name: &OsStr| name.eq_ignore_ascii_case(".git");
+        let is_called_git = |name: &OsStr| is_same_name(".git", name.as_encoded_bytes());
         if directory.file_name().is_some_and(is_called_git) {
             return Some(directory);
         }
@@ -65,7 +67,7 @@ pub fn directory_of_link(
 pub fn is_written_by_git(name: &OsStr) -> bool {
     DIRECTORIES
         .iter()
-        .any(|known| name.eq_ignore_ascii_case(known))
+        .any(|known| is_same_name(known, name.as_encoded_bytes()))
 }
 
 /// Whether a link is one that git makes and removes at once, to learn whether the file system has
