@@ -38,6 +38,9 @@ pub struct LinuxPlan {
     /// Files that only this sandbox has, which can't be changed there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<PlacedFile>,
+    /// Files of the host that are seen as another text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<FileCopy>,
     /// Limits of single processes.
     pub rlimits: Vec<Rlimit>,
     /// Limits of the whole sandbox.
@@ -134,6 +137,18 @@ pub struct PlacedFile {
     pub paths: Vec<AbsPath>,
     /// What is in it.
     pub content: String,
+}
+
+/// A file of the host that is seen as another text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileCopy {
+    /// Where.
+    pub path: AbsPath,
+    /// What is in it.
+    pub content: String,
+    /// Whether it is written through the private layer that it lies in, so that it can be changed
+    /// there; else it lies over the host's file and can only be read.
+    pub through_layer: bool,
 }
 
 /// What is seen at a path.
