@@ -294,9 +294,9 @@ fn settings() -> Vec<Case> {
             .boxed(not(host("grep -q fund @HOME@/.npmrc || grep -q x.test @HOME@/.gitconfig"))),
         allowed("H21b", "pip and cargo find their settings")
             .needs(Need::Tool("pip"))
-            .needs(Need::Tool("cargo"))
+            .needs(Need::Shared("TOOLCHAIN"))
             .setup(SETTINGS)
-            .sh("pip config get global.index-url | sed 's,//.*@,//,'; CARGO_HOME=~/.cargo cargo hello | cut -d' ' -f1")
+            .sh("pip config get global.index-url | sed 's,//.*@,//,'; CARGO_HOME=~/.cargo @TOOLCHAIN@/bin/cargo hello | cut -d' ' -f1")
             .works(stdout_is("https://index.test/simple\ncargo")),
         allowed("H21c", "settings that were granted by name are the host's own")
             .flag(Flag::Read("@HOME@/.npmrc".into()))
