@@ -34,6 +34,7 @@ mod namespaces;
 mod network;
 pub mod plan;
 pub mod probe;
+mod resolver;
 pub mod search;
 pub mod seccomp;
 mod session;

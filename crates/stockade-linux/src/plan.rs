@@ -31,6 +31,10 @@ pub struct LinuxPlan {
     pub own_network: bool,
     /// What the launcher answers on in that network.
     pub network: Option<Network>,
+    /// Where programs look for a resolver, if the sandbox's network leads nowhere: there the
+    /// supervisor says that no name exists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolvers: Vec<IpAddr>,
     /// What the root directory is to begin with.
     pub root: Root,
     /// What lies where in the sandbox's file-system view; parents before children.

@@ -103,6 +103,7 @@ pub(crate) fn lower(
     };
     let protects = overlaid.is_empty();
     let protection = protects.then(|| rules::protection(profile, &environment.entries));
+    let cut_off = network.own && network.order.is_none();
     let linux = LinuxPlan {
         command: Command {
             argv: spec.argv.iter().map(text).collect::<Result<_, _>>()?,
@@ -113,6 +114,15 @@ pub(crate) fn lower(
         scratch: parts.scratch,
         own_network: network.own && tier == Tier::Native,
         network: network.sockets,
+        resolvers: if network.own
+            && network.proxy.is_none()
+            && tier == Tier::Native
+            && backend == Backend::Native
+        {
+            host.resolvers.clone()
+        } else {
+            Vec::new()
+        },
         root: parts.root,
         mounts: parts.mounts,
         files,
@@ -129,7 +139,7 @@ pub(crate) fn lower(
             abstract_sockets: parts.abstract_sockets,
             hide_processes: parts.hide_processes,
             inet: network.inet,
-            cut_off: network.own && network.order.is_none(),
+            cut_off,
             protection: protection.flatten(),
         }),
         nested_namespaces: profile.danger_nested_namespaces.value,

@@ -28,6 +28,7 @@ use crate::mediator;
 use crate::namespaces::{self, Ids};
 use crate::network::Connector;
 use crate::plan::{LinuxPlan, Rlimit};
+use crate::resolver::Resolver;
 use crate::seccomp::{Program, compile};
 use crate::stage::{At, Failure, Stage};
 use crate::sys::init_process::Init;
@@ -99,6 +100,7 @@ fn start<'scope, 'env: 'scope>(
     } else {
         None
     };
+    let resolver = start_resolver(plan)?;
     let started = if plan.session {
         let own_proc = proc.try_clone().at(Stage::OwnProc)?;
         let commands = Arc::new(Commands::default());
@@ -110,7 +112,7 @@ fn start<'scope, 'env: 'scope>(
         let confined = confine(scope, plan, control, view)?;
         let inside = (init.pid(), pid_namespace);
         let session = Session::start(scope, plan, confined, inside, commands, own_proc)?;
-        Started::Session(session.with(connector))
+        Started::Session(session.with(connector, resolver))
     } else {
         let view = mediator::View {
             proc,
@@ -119,7 +121,7 @@ fn start<'scope, 'env: 'scope>(
         };
         let confined = confine(scope, plan, control, view)?;
         let command = confined.start_command(plan, control, Some(&pid_namespace))?;
-        Started::Command(command.with(connector))
+        Started::Command(command.with(connector, resolver))
     };
     Ok((started, init))
 }
@@ -244,6 +246,7 @@ impl Confined {
             pid,
             signals: self.signals,
             connector: None,
+            resolver: None,
         })
     }
 }
@@ -253,13 +256,30 @@ pub(super) struct Running {
     signals: OwnedFd,
     /// The launcher's line for sockets to connect with.
     connector: Option<Connector>,
+    resolver: Option<Resolver>,
 }
 
 impl Running {
-    /// The same with a line on which the launcher may ask for sockets.
-    pub(super) fn with(self, connector: Option<Connector>) -> Self {
-        Self { connector, ..self }
+    /// The same with a line on which the launcher may ask for sockets, and with a resolver.
+    pub(super) fn with(self, connector: Option<Connector>, resolver: Option<Resolver>) -> Self {
+        Self {
+            connector,
+            resolver,
+            ..self
+        }
     }
+}
+
+/// Begins to listen to questions about names, if nobody else does.
+fn start_resolver(plan: &LinuxPlan) -> Result<Option<Resolver>, Failure> {
+    if !plan.own_network || plan.resolvers.is_empty() {
+        return Ok(None);
+    }
+    // RFC 2544 sets the network of this address aside for measurements.
+    let own = std::net::Ipv4Addr::new(198, 18, 0, 1);
+    Resolver::start(&plan.resolvers, Some(own.into()))
+        .map(Some)
+        .at(Stage::Route)
 }
 
 /// The launcher has the sockets; nothing runs before somebody answers on them.
@@ -281,6 +301,7 @@ pub(super) fn supervise(
 ) -> io::Result<()> {
     let signals = command.signals;
     let mut connector = command.connector;
+    let mut resolver = command.resolver;
     loop {
         let [signalled, requested, abandoned, wanted] = {
             let mut watched = vec![
@@ -291,6 +312,8 @@ pub(super) fn supervise(
             if let Some(connector) = &connector {
                 watched.push(PollFd::new(connector, PollFlags::IN));
             }
+            let sockets = resolver.iter().flat_map(Resolver::sockets);
+            watched.extend(sockets.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)));
             match poll(&mut watched, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -300,6 +323,9 @@ pub(super) fn supervise(
                 fd.is_some_and(|fd| !fd.revents().is_empty())
             })
         };
+        if let Some(resolver) = &mut resolver {
+            resolver.answer(Some(control));
+        }
         if wanted
             && let Some(line) = &connector
             && !line.serve().unwrap_or(false)

@@ -20,3 +20,4 @@ pub use methods::Methods;
 pub use name::{Host, HostError, HostName};
 pub use pattern::{HostPattern, HostPatternError, HostSet};
 pub use rules::{NetDecision, NetReason, NetVerdict, NetworkRules, decide_network};
+pub use stockade_rules::dns;
