@@ -42,6 +42,7 @@ mod signals;
 mod spawn;
 mod stage;
 mod sys;
+mod title;
 
 pub use channel::{Channel, ChannelListener};
 pub use door::Door;

@@ -42,7 +42,7 @@ mod upstream;
 mod wire;
 
 pub use config::{ConfigError, ProxyConfig, ProxyLimits};
-pub use development::default_development_config;
+pub use development::{default_development_config, preset_hosts};
 pub use ledger::{Protocol, ProxyLogEntry, ProxyStats, Traffic};
 pub use proxy::{NetworkProxy, ProxyError, StartError};
 #[cfg(target_os = "linux")]

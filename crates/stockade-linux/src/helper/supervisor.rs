@@ -33,7 +33,7 @@ use crate::seccomp::{Program, compile};
 use crate::stage::{At, Failure, Stage};
 use crate::sys::init_process::Init;
 use crate::sys::network_namespace::NewNetwork;
-use crate::{capabilities, landlock, limits, mounts, network, sys};
+use crate::{capabilities, landlock, limits, mounts, network, sys, title};
 
 /// Runs as the supervisor of a sandbox with namespaces of its own, and ends the process. The exit
 /// code only matters to the parent.
@@ -82,6 +82,10 @@ fn start<'scope, 'env: 'scope>(
     // While it may still be looked into: the files belong to root otherwise (proc(5)).
     ids.map().at(Stage::MapIds)?;
     let proc = open_own_proc().at(Stage::OwnProc)?;
+    // It shows as the command line of pid 1, whose memory is this process's.
+    if let Err(error) = title::overwrite(&proc, b"init") {
+        return Err(error).at(Stage::ForkInit);
+    }
     let init = Init::start().at(Stage::ForkInit)?;
     let pid_namespace = pid_namespace_of(&init, &proc).at(Stage::ForkInit)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;

@@ -240,10 +240,11 @@ pub(crate) fn remarks(finished: &Finished, asked: bool) -> Vec<String> {
         _ => None,
     };
     remarks.extend(limit.map(str::to_owned));
+    let denials = &finished.report.denials;
     if !asked && matches!(finished.report.ending, Ending::Exited(0)) {
+        remarks.extend(in_one_line(denials));
         return remarks;
     }
-    let denials = &finished.report.denials;
     let shown = if asked { denials.len() } else { SHOWN_DENIALS };
     remarks.extend(denials.iter().take(shown).map(describe));
     if denials.len() > shown {
@@ -251,6 +252,15 @@ pub(crate) fn remarks(finished: &Finished, asked: bool) -> Vec<String> {
         remarks.push(format!("{more} more were refused; `--explain` shows all"));
     }
     remarks
+}
+
+/// What was refused to a command that succeeded all the same: it may have done less than it says.
+fn in_one_line(denials: &[Denial]) -> Option<String> {
+    let first = describe(denials.first()?);
+    Some(match denials.len() - 1 {
+        0 => first,
+        more => format!("{first} ({more} more; `--explain` shows all)"),
+    })
 }
 
 /// Enough to see why a command failed.
