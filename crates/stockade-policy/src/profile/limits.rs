@@ -293,7 +293,7 @@ impl Default for Limits {
     }
 }
 
-/// `{"mem": {"value": 8589934592, "origin": "built-in"}, …}`: bytes, counts, milliseconds.
+/// `{"tmp": {"value": 4294967296, "origin": "built-in"}, …}`: bytes, counts, milliseconds.
 impl Serialize for Limits {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;

@@ -23,7 +23,7 @@ use crate::output::{self, Format};
 use crate::resolve::Place;
 
 use super::taps::{Seen, Taps};
-use super::{overlay, plan_text};
+use super::{advice, overlay, plan_text};
 
 pub(super) fn run(
     args: &RunArgs,
@@ -208,6 +208,12 @@ fn tell(args: &RunArgs, finished: &Finished) {
     }
     for remark in remarks(finished, args.explain || args.verbose) {
         output::warn(&remark, Format::of(args.output.json));
+    }
+    let succeeded = matches!(finished.report.ending, Ending::Exited(0));
+    if let Some(program) = args.command.first().filter(|_| !succeeded) {
+        for advice in advice::about(program, &finished.report.env_removed) {
+            output::warn(&advice, Format::of(args.output.json));
+        }
     }
     let removed = finished.report.env_removed.iter();
     let removed: Vec<&str> = removed
