@@ -8,7 +8,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use stockade_engine::{Files, PolicyVariable};
-use stockade_policy::profile::{Flags, Profile, ProfileError, ProfileName, Sources};
+use stockade_policy::host::{HostPattern, Preset};
+use stockade_policy::profile::{Flags, Loader, Profile, ProfileError, ProfileName, Sources};
 use stockade_policy::{SandboxPolicy, Surroundings};
 use stockade_rules::AbsPath;
 
@@ -98,7 +99,8 @@ impl Place {
             Some(ProfileName::BuiltIn(built_in)) => sources.built_in = Some(*built_in),
             Some(own) => sources.policy = Some(own_profile(own, sources.user.as_ref())?),
         }
-        Files::load(&sources).map_err(refused)
+        let loader = Clients(Files::new(sources.project.clone()));
+        Profile::resolve(&sources, &loader).map_err(refused)
     }
 
     /// The policy that a program handed over in a variable: exactly that, and no file beside it.
@@ -119,6 +121,25 @@ impl Place {
         variable
             .profile(&policy, &self.around, env::vars_os())
             .map_err(|error| refuse(error.into()))
+    }
+}
+
+/// The file system, and what installed clients are set up to use.
+struct Clients(Files);
+
+impl Loader for Clients {
+    fn read(&self, path: &AbsPath) -> std::io::Result<Vec<u8>> {
+        self.0.read(path)
+    }
+
+    fn exists(&self, path: &AbsPath) -> bool {
+        self.0.exists(path)
+    }
+
+    fn hosts_of(&self, preset: Preset) -> Vec<HostPattern> {
+        let hosts = stockade_proxy::preset_hosts(preset);
+        let patterns = hosts.iter().map(|host| HostPattern::parse(host));
+        patterns.filter_map(Result::ok).collect()
     }
 }
 

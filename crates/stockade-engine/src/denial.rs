@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use stockade_linux::{Denial as Refusal, Operation};
-use stockade_policy::host::decide_network;
+use stockade_policy::host::{HostName, decide_network};
 
 use crate::grant::Grant;
 use crate::network::NetworkRecord;
@@ -142,7 +142,10 @@ impl Denial {
 
     /// What the mediator refused: an address, which may stand for a name.
     fn of_reach(plan: &ExecPlan, refusal: &Refusal, network: &NetworkOutcome) -> Option<Self> {
-        let place: SocketAddr = refusal.path.to_str()?.parse().ok()?;
+        let text = refusal.path.to_str()?;
+        let Ok(place) = text.parse::<SocketAddr>() else {
+            return Self::of_name(text, refusal);
+        };
         let name = network.names.get(&place.ip());
         let host = name.cloned().unwrap_or_else(|| place.ip().to_string());
         let (rule, grant) = match &plan.network {
@@ -164,6 +167,24 @@ impl Denial {
             rule,
             origin: None,
             grant,
+            errno: refusal.errno,
+            pid: refusal.pid,
+            argv0: refusal.program.clone(),
+        })
+    }
+
+    /// A name that was asked for where there is no network.
+    fn of_name(name: &str, refusal: &Refusal) -> Option<Self> {
+        // A name that no rule could list can't be allowed either, and a word without a dot is one of
+        // this machine.
+        let host = HostName::parse(name).ok()?;
+        let host = host.as_str().contains('.').then(|| host.to_string())?;
+        Some(Self {
+            grant: Grant::Allow(host.clone()),
+            subject: Subject::Host { host, port: None },
+            operation: refusal.operation,
+            rule: NETWORK_OFF.to_owned(),
+            origin: None,
             errno: refusal.errno,
             pid: refusal.pid,
             argv0: refusal.program.clone(),

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::BuildHasherDefault;
-use std::io;
+use std::io::{self, Read};
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -19,6 +19,7 @@ use std::rc::Rc;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
 use rustix::io::Errno;
+use stockade_policy::MAX_SETTINGS_BYTES;
 use stockade_policy::profile::{Masked, Profile};
 use stockade_rules::{AbsPath, PathHash};
 
@@ -185,6 +186,21 @@ impl Host {
         let is_all = found.len() <= MAX_ENTRIES;
         found.truncate(MAX_ENTRIES);
         (found, is_all)
+    }
+
+    /// What a file with settings holds, if it is an ordinary file of a size that settings have.
+    pub(crate) fn settings(path: &AbsPath) -> Option<Vec<u8>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path.as_path(), flags, Mode::empty()).ok()?;
+        let stat = rustix::fs::fstat(&file).ok()?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        let limit = u64::try_from(MAX_SETTINGS_BYTES + 1).ok()?;
+        let mut file = fs::File::from(file).take(limit);
+        file.read_to_end(&mut bytes).ok()?;
+        Some(bytes)
     }
 
     /// A number that nobody can know before.

@@ -393,7 +393,7 @@ impl ExecPlan {
         if lower::limits::wants_cgroup(profile) {
             host.look_for_cgroups();
         }
-        if lower::network::is_proxied(profile) {
+        if lower::network::needs_resolvers(profile) {
             host.look_for_resolvers();
         }
         host.look_for_masks(profile, spec)?;

@@ -34,6 +34,7 @@ mod namespaces;
 mod network;
 pub mod plan;
 pub mod probe;
+mod resolver;
 pub mod search;
 pub mod seccomp;
 mod session;
@@ -41,6 +42,7 @@ mod signals;
 mod spawn;
 mod stage;
 mod sys;
+mod title;
 
 pub use channel::{Channel, ChannelListener};
 pub use door::Door;

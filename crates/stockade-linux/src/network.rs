@@ -94,7 +94,7 @@ impl AsFd for Connector {
     }
 }
 
-fn make(socket: &Socket) -> rustix::io::Result<OwnedFd> {
+pub(crate) fn make(socket: &Socket) -> rustix::io::Result<OwnedFd> {
     match make_at(socket.kind, socket.address) {
         // A kernel without IPv6: what was to take both takes the one there is.
         Err(Errno::AFNOSUPPORT) if socket.address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) => {
@@ -143,6 +143,14 @@ const BACKLOG: i32 = 4096;
 /// Without an address of its own beside 127.0.0.1 the C library believes that there is no network
 /// and refuses to look up addresses of the family (`AI_ADDRCONFIG` in getaddrinfo(3)).
 fn routes(addresses: &[IpAddr]) -> io::Result<()> {
+    let socket = add_addresses(addresses)?;
+    request(socket.as_fd(), &route_message(AddressFamily::INET), false)?;
+    request(socket.as_fd(), &route_message(AddressFamily::INET6), true)?;
+    Ok(())
+}
+
+/// Gives the loopback these addresses. Returns the socket on which the kernel was asked.
+pub(crate) fn add_addresses(addresses: &[IpAddr]) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     // Protocol 0 is NETLINK_ROUTE.
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
@@ -153,9 +161,7 @@ fn routes(addresses: &[IpAddr]) -> io::Result<()> {
             address.is_ipv6(),
         )?;
     }
-    request(socket.as_fd(), &route_message(AddressFamily::INET), false)?;
-    request(socket.as_fd(), &route_message(AddressFamily::INET6), true)?;
-    Ok(())
+    Ok(socket)
 }
 
 fn request(socket: BorrowedFd<'_>, message: &[u8], is_ipv6: bool) -> rustix::io::Result<()> {

@@ -31,6 +31,10 @@ pub struct LinuxPlan {
     pub own_network: bool,
     /// What the launcher answers on in that network.
     pub network: Option<Network>,
+    /// Where programs look for a resolver, if the sandbox's network leads nowhere: there the
+    /// supervisor says that no name exists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolvers: Vec<IpAddr>,
     /// What the root directory is to begin with.
     pub root: Root,
     /// What lies where in the sandbox's file-system view; parents before children.
@@ -38,6 +42,9 @@ pub struct LinuxPlan {
     /// Files that only this sandbox has, which can't be changed there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<PlacedFile>,
+    /// Files of the host that are seen as another text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<FileCopy>,
     /// Limits of single processes.
     pub rlimits: Vec<Rlimit>,
     /// Limits of the whole sandbox.
@@ -134,6 +141,18 @@ pub struct PlacedFile {
     pub paths: Vec<AbsPath>,
     /// What is in it.
     pub content: String,
+}
+
+/// A file of the host that is seen as another text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileCopy {
+    /// Where.
+    pub path: AbsPath,
+    /// What is in it.
+    pub content: String,
+    /// Whether it is written through the private layer that it lies in, so that it can be changed
+    /// there; else it lies over the host's file and can only be read.
+    pub through_layer: bool,
 }
 
 /// What is seen at a path.

@@ -266,7 +266,7 @@ fn harmless_node_options(name: &OsStr, value: &OsStr) -> Option<OsString> {
 }
 
 /// Whether a word of the value has the form of a well-known token.
-fn has_token(value: &OsStr) -> bool {
+pub(crate) fn has_token(value: &OsStr) -> bool {
     let text = value.to_string_lossy();
     let is_of_token = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
     let mut words = text.split(|letter| !is_of_token(letter));

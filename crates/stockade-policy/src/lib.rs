@@ -15,6 +15,7 @@ mod env;
 pub mod host;
 mod model;
 pub mod profile;
+mod settings;
 
 pub use command::{
     CancellationToken, CommandSpec, ExecEnv, ExecExpiration, SandboxTransformError, SandboxType,
@@ -32,5 +33,8 @@ pub use model::{
     PROTECTED_IN_ROOTS, PermissionsError, PolicyJsonError, Protocol, ResourceLimits,
     SandboxPermissions, SandboxPolicy, SeccompProfile, SensitivePath, Surroundings, Widening,
     WritableRoot, default_sensitive_paths, default_sensitive_paths_with_home, project_env_files,
+};
+pub use settings::{
+    MAX_SETTINGS_BYTES, SETTINGS_FILES, SettingsFile, SettingsFormat, without_secrets,
 };
 pub use stockade_rules::{AbsPath, PathError};

@@ -3,14 +3,16 @@
 //! No registry is written down here: with a private mirror in its configuration, a tool names the
 //! mirror. A tool that is missing, silent or slow adds nothing.
 
+mod apt;
 mod cargo;
 
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use stockade_policy::host::{EgressMode, Host};
+use stockade_policy::host::{EgressMode, Host, Preset};
 
 use crate::config::ProxyConfig;
 use crate::upstream::split_port;
@@ -36,6 +38,26 @@ pub fn default_development_config() -> ProxyConfig {
         ..ProxyConfig::default()
     }
 }
+
+/// The hosts that a preset means: those that the installed client is configured to use, whatever the
+/// project in the current directory says. None if there is no such client.
+pub fn preset_hosts(preset: Preset) -> Vec<String> {
+    let mut found = match preset {
+        Preset::Crates => cargo::hosts(),
+        Preset::Debian => apt::hosts(),
+        Preset::GitHub => GITHUB.iter().map(ToString::to_string).collect(),
+        Preset::Go => go(),
+        Preset::Npm => npm(),
+        Preset::PyPi => pip(),
+        _ => Vec::new(),
+    };
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The site, its downloads and its interface for programs.
+const GITHUB: &[&str] = &["*.github.com", "*.githubusercontent.com"];
 
 /// The configured index, or the one that pip has built in and the host that its files are on.
 fn pip() -> Vec<String> {
@@ -81,7 +103,7 @@ fn go() -> Vec<String> {
 /// The remotes of the repository in the current directory, and rewritten addresses.
 fn git() -> Vec<String> {
     let pattern = r"^(remote\..*\.(push)?url|url\..*\.(pushinsteadof|insteadof))$";
-    let lines = ask("git", &["config", "--get-regexp", pattern]);
+    let lines = ask_in(None, "git", &["config", "--get-regexp", pattern]);
     let urls = lines.iter().flat_map(|line| {
         let (key, value) = line.split_once(' ').unwrap_or((line, ""));
         let base = key
@@ -130,8 +152,22 @@ fn hosts(urls: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
 }
 
 /// What a program prints, line by line; nothing if it is not there, fails or takes too long.
+///
+/// It runs in the root directory: what a project configures is not what the user configured.
 fn ask(program: &str, arguments: &[&str]) -> Vec<String> {
-    let child = Command::new(program)
+    ask_in(Some(Path::new("/")), program, arguments)
+}
+
+/// The same in another directory than the current one, if one is given.
+fn ask_in(directory: Option<&Path>, program: &str, arguments: &[&str]) -> Vec<String> {
+    let Some(program) = installed(program) else {
+        return Vec::new();
+    };
+    let mut command = Command::new(program);
+    if let Some(directory) = directory {
+        command.current_dir(directory);
+    }
+    let child = command
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -162,6 +198,22 @@ fn ask(program: &str, arguments: &[&str]) -> Vec<String> {
         return Vec::new();
     }
     text.lines().map(str::to_owned).collect()
+}
+
+/// Where a program is, if it is on the search path and not in the current directory: a project may
+/// bring programs of these names, and nothing of a project is run here.
+fn installed(program: &str) -> Option<PathBuf> {
+    let project = std::env::current_dir().ok();
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .filter(|directory| directory.is_absolute())
+        .filter(|directory| {
+            project
+                .as_ref()
+                .is_none_or(|project| !directory.starts_with(project))
+        })
+        .map(|directory| directory.join(program))
+        .find(|file| file.is_file())
 }
 
 #[cfg(test)]

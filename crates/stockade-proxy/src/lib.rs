@@ -18,7 +18,6 @@ mod client_hello;
 mod config;
 mod development;
 mod dial;
-mod dns;
 mod ending;
 mod error;
 mod first_bytes;
@@ -43,7 +42,7 @@ mod upstream;
 mod wire;
 
 pub use config::{ConfigError, ProxyConfig, ProxyLimits};
-pub use development::default_development_config;
+pub use development::{default_development_config, preset_hosts};
 pub use ledger::{Protocol, ProxyLogEntry, ProxyStats, Traffic};
 pub use proxy::{NetworkProxy, ProxyError, StartError};
 #[cfg(target_os = "linux")]
@@ -55,6 +54,6 @@ pub use upstream::{Upstream, UpstreamError};
 #[doc(hidden)]
 pub mod fuzzing {
     pub use crate::client_hello::{ClientHello, read as client_hello};
-    pub use crate::dns::{Answer as DnsAnswer, respond as dns};
     pub use crate::socks5::wire as socks5;
+    pub use stockade_policy::host::dns::{Answer as DnsAnswer, respond as dns};
 }

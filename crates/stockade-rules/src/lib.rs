@@ -11,6 +11,7 @@
 //! landing path of an operation (symlinks resolved), never the text a program wrote.
 
 mod decide;
+pub mod dns;
 mod glob;
 mod hash;
 mod index;

@@ -1,7 +1,7 @@
 //! Flags about hosts and the way to them, which `run` and `proxy` read alike.
 
 use clap::Args;
-use stockade_policy::host::{HostPattern, Methods};
+use stockade_policy::host::{Allowed, HostPattern, Methods, Preset};
 use stockade_policy::profile::{Mask, Pin};
 use stockade_proxy::Upstream;
 
@@ -12,14 +12,10 @@ use crate::failure::Failure;
 /// Which hosts.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct HostArgs {
-    /// Let connections to a host through; ports 443 and 80 unless one is given
-    #[arg(
-        long,
-        value_name = "HOST[:PORT]",
-        value_parser = HostPattern::parse,
-        help_heading = "Network"
-    )]
-    pub(crate) allow: Vec<HostPattern>,
+    /// Let connections to a host through, on ports 443 and 80 unless one is given; or to the hosts
+    /// that a client is set up to use: @npm, @pypi, @crates, @go, @github, @debian
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Network")]
+    pub(crate) allow: Vec<Allowed>,
 
     /// The same, as wide as `*` or `*.com`
     #[arg(
@@ -65,7 +61,19 @@ pub(crate) struct HostArgs {
 impl HostArgs {
     /// Everything that is let through, the wide ones too.
     pub(crate) fn allowed(&self) -> impl Iterator<Item = &HostPattern> {
-        self.allow.iter().chain(&self.danger_allow)
+        let stated = self.allow.iter().filter_map(|allowed| match allowed {
+            Allowed::Host(host) => Some(host),
+            Allowed::Preset(_) => None,
+        });
+        stated.chain(&self.danger_allow)
+    }
+
+    /// The presets that are let through.
+    pub(crate) fn presets(&self) -> impl Iterator<Item = Preset> {
+        self.allow.iter().filter_map(|allowed| match allowed {
+            Allowed::Host(_) => None,
+            Allowed::Preset(preset) => Some(*preset),
+        })
     }
 }
 

@@ -205,6 +205,7 @@ impl PolicyArgs {
             deny_write: self.deny_write.clone(),
             net: self.net,
             allow: self.hosts.allowed().cloned().collect(),
+            presets: self.hosts.presets().collect(),
             block: self.hosts.block.clone(),
             resolve: self.hosts.resolve.clone(),
             net_methods: self.hosts.net_methods,

@@ -1,6 +1,6 @@
 //! `stockade mcp-wrap`: an MCP server, confined as any command is.
 
-use stockade_policy::host::{HostPattern, Methods};
+use stockade_policy::host::{Allowed, Methods};
 
 use crate::args::{McpWrapArgs, Preset, RunArgs};
 use crate::exit::Exit;
@@ -34,7 +34,7 @@ fn add(preset: Preset, flags: &mut RunArgs) {
             policy
                 .hosts
                 .allow
-                .extend(HostPattern::parse("api.github.com"));
+                .extend("api.github.com".parse::<Allowed>());
             policy.keep_env.push("GITHUB_PERSONAL_ACCESS_TOKEN".into());
         }
         Preset::Time => policy.read_only |= !has_base,

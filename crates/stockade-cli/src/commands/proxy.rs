@@ -40,6 +40,8 @@ fn config(args: &ProxyArgs) -> Result<ProxyConfig, Failure> {
     let hosts = &args.hosts;
     let allowed = hosts.allowed().map(ToString::to_string);
     config.allowed_domains.extend(allowed);
+    let presets = hosts.presets().flat_map(stockade_proxy::preset_hosts);
+    config.allowed_domains.extend(presets);
     config.danger_wide_patterns = !hosts.danger_allow.is_empty();
     let blocked = hosts.block.iter().map(ToString::to_string);
     config.blocked_domains.extend(blocked);

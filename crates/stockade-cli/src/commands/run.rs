@@ -17,6 +17,8 @@ use crate::output::{self, Format};
 use crate::resolve::Place;
 
 #[cfg(target_os = "linux")]
+mod advice;
+#[cfg(target_os = "linux")]
 pub(crate) mod confined;
 #[cfg(target_os = "linux")]
 mod inspection;

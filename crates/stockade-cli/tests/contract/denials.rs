@@ -3,7 +3,7 @@
 use stockade_test::case::Control;
 use stockade_test::report::{self, Denial};
 use stockade_test::stage::Role;
-use stockade_test::{Case, Flag, HostSide, Need, Sign, allowed, closure};
+use stockade_test::{Case, Flag, HostSide, Need, Sign, allowed, closure, exits, stderr_has};
 
 const NO_REPORT: Control = Control::Absent("there is no report without the launcher");
 
@@ -106,6 +106,15 @@ pub(crate) fn cases() -> Vec<Case> {
                     (1..2000).contains(&count)
                 })
             })),
+        allowed(
+            "V10",
+            "a command that succeeded is told in one line what was refused",
+        )
+        .sh("touch .bashrc .profile 2> /dev/null; true")
+        .control(NO_REPORT)
+        .boxed(exits(0))
+        .boxed(stderr_has("refused: create"))
+        .boxed(stderr_has("1 more; `--explain` shows all")),
         allowed("V08", "programs that probe are quiet")
             .flag(report())
             .needs(Need::Tool("python3"))

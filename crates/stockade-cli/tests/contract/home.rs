@@ -11,6 +11,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = works();
     cases.extend(kept_from_the_host());
     cases.extend(hidden());
+    cases.extend(settings());
     cases
 }
 
@@ -218,5 +219,89 @@ for path in ('/s.sock', '/moved', '/linked'):
             .sh("echo evil > ~/f; cat ~/f")
             .leak(prints("evil"))
             .leak(touched()),
+    ]
+}
+
+/// Settings of clients, with a secret in each.
+const SETTINGS: &str = r#"cd @HOME@ && mkdir -p .cargo .docker .config/pip .config/git .pip .m2
+printf 'registry=https://registry.test/npm/\n//registry.test/:_authToken=@SECRET@\n; @SECRET@\n' > .npmrc
+printf 'npmRegistryServer: "https://registry.test"\nnpmAuthToken: @SECRET@\n' > .yarnrc.yml
+printf '[pypi]\nrepository = https://index.test/\npassword = @SECRET@\n' > .pypirc
+printf '[global]\nindex-url = https://user:@SECRET@@index.test/simple\n' > .config/pip/pip.conf
+cp .config/pip/pip.conf .pip/pip.conf
+printf '[alias]\nhello = "version"\n[registry]\ntoken = "@SECRET@"\n' > .cargo/config.toml
+printf '[user]\n\tname = Jane\n[github]\n\ttoken = @SECRET@\n' > .gitconfig
+printf '[url "https://user:@SECRET@@git.test/"]\n\tinsteadOf = https://git.test/\n' > .config/git/config
+printf '<settings><localRepository>/var/m2</localRepository><servers><server><password>@SECRET@</password></server></servers></settings>' > .m2/settings.xml
+printf '{"psFormat":"table","auths":{"registry.test":{"auth":"@SECRET@"}}}' > .docker/config.json"#;
+
+const READ_SETTINGS: &str = "cd ~; cat .npmrc .yarnrc.yml .pypirc .config/pip/pip.conf .pip/pip.conf .cargo/config.toml .gitconfig \
+     .config/git/config .m2/settings.xml .docker/config.json";
+
+fn settings() -> Vec<Case> {
+    let all_kept = |case: Case| {
+        let kept = [
+            "registry=https://registry.test/npm/",
+            "npmRegistryServer",
+            "repository = https://index.test/",
+            "index.test/simple",
+            "hello",
+            "Jane",
+            "git.test/",
+            "/var/m2",
+            "psFormat",
+        ];
+        kept.into_iter()
+            .fold(case, |case, text| case.works(prints(text)))
+    };
+    vec![
+        all_kept(
+            attack("H20", "read the secrets in settings of clients")
+                .setup(SETTINGS)
+                .sh(READ_SETTINGS)
+                .leak(prints("@SECRET@")),
+        ),
+        all_kept(
+            attack("H20b", "read the secrets in settings of clients without a layer")
+                .flag(Flag::Home("read-only".into()))
+                .setup(SETTINGS)
+                .sh(READ_SETTINGS)
+                .leak(prints("@SECRET@")),
+        ),
+        attack("H20c", "get at settings by moving, removing and replacing the copy")
+            .setup(SETTINGS)
+            .sh("cd ~; cp -r .npmrc .cargo .config a 2> /dev/null; mv .npmrc b; cat b .npmrc; rm -f .gitconfig; cat .gitconfig; ln .yarnrc.yml c; cat c
+                 rm -rf .config/pip; mkdir -p .config/pip; cat .config/pip/pip.conf; mv .m2 d; cat d/settings.xml; cat /proc/self/root$HOME/.pypirc
+                 rm -f .docker/config.json; mv .docker e; cat e/config.json; grep -r . ~ 2> /dev/null")
+            .leak(prints("@SECRET@")),
+        attack("H20d", "a link in the project where settings are expected")
+            .setup("mkdir -p @HOME@/code/p @HOME@/.ssh; echo @SECRET@ > @HOME@/.ssh/key; ln -s @HOME@/.ssh/key @HOME@/code/p/rc; ln -s @HOME@/code/p/rc @HOME@/.npmrc")
+            .cwd("@HOME@/code/p")
+            .sh("cat ~/.npmrc rc")
+            .leak(prints("@SECRET@")),
+        attack("H20e", "settings that can't be understood")
+            .setup("printf 'password @SECRET@' > @HOME@/.pypirc; printf '[x\n@SECRET@' > @HOME@/.gitconfig")
+            .sh("cat ~/.pypirc ~/.gitconfig")
+            .leak(prints("@SECRET@"))
+            .boxed(stderr_has("is hidden")),
+        allowed("H21", "clients read and change their settings, and nothing of it reaches the host")
+            .needs(Need::Tool("npm"))
+            .needs(Need::Tool("git"))
+            .setup(SETTINGS)
+            .sh("cd ~ && npm config get registry && npm config set fund=false && grep fund .npmrc && git config --global user.name &&
+                 git config --global user.email j@x.test && git config --global user.email")
+            .works(stdout_is("https://registry.test/npm/\nfund=false\nJane\nj@x.test"))
+            .boxed(not(host("grep -q fund @HOME@/.npmrc || grep -q x.test @HOME@/.gitconfig"))),
+        allowed("H21b", "pip and cargo find their settings")
+            .needs(Need::Tool("pip"))
+            .needs(Need::Shared("TOOLCHAIN"))
+            .setup(SETTINGS)
+            .sh("pip config get global.index-url | sed 's,//.*@,//,'; CARGO_HOME=~/.cargo @TOOLCHAIN@/bin/cargo hello | cut -d' ' -f1")
+            .works(stdout_is("https://index.test/simple\ncargo")),
+        allowed("H21c", "settings that were granted by name are the host's own")
+            .flag(Flag::Read("@HOME@/.npmrc".into()))
+            .setup(SETTINGS)
+            .sh("cat ~/.npmrc")
+            .works(prints("@SECRET@")),
     ]
 }

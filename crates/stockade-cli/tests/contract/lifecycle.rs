@@ -12,6 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(endings());
     cases.extend(streams());
     cases.extend(descriptors());
+    cases.extend(first_process());
     cases
 }
 
@@ -301,5 +302,24 @@ EOF
 /usr/bin/python3 @W@/pass.py @RUN@ sh -c 'echo @MARK@ >&2; echo smuggled >&9'",
             )
             .leak(stockade_test::heard("smuggled")),
+    ]
+}
+
+fn first_process() -> Vec<Case> {
+    const OWN: Control = Control::Absent("outside, the first process is the machine's");
+    vec![
+        allowed("L15", "signals to the first process end nothing")
+            .sh("i=1; while [ $i -le 64 ]; do kill -$i 1; i=$((i + 1)); done 2> /dev/null
+                 /usr/bin/python3 -c 'import os, signal
+for number in signal.valid_signals():
+    try: os.kill(1, number)
+    except OSError: pass'; echo alive")
+            .control(OWN)
+            .boxed(stdout_is("alive"))
+            .boxed(exits(0)),
+        allowed("L15b", "the first process shows nothing of the launcher")
+            .sh("tr -d '\\0' < /proc/1/cmdline; echo; cat /proc/1/comm; grep -c stockade /proc/1/cmdline")
+            .control(OWN)
+            .boxed(stdout_is("init\ninit\n0")),
     ]
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::context::{Context, STOCKADE};
+use crate::hint_list::Hints;
 use crate::proxy::{self, Proxy};
 
 /// A resolver on port 53 that writes down every name, and hosts for what it answers with.
@@ -363,4 +364,93 @@ print('loopback'); raise SystemExit(3)";
     assert_eq!(denials.len(), 2, "{report:#}");
     assert_eq!(denials[0]["operation"], "reach");
     assert_eq!(denials[0]["port"], 443);
+}
+
+/// The question itself is answered, so the name is known.
+#[test]
+fn a_name_that_is_asked_for_while_the_network_is_off_is_told() {
+    if !has_resolver() {
+        return;
+    }
+    let context = Context::new();
+    let script = "import socket
+try: socket.getaddrinfo('packages.stockade.test', 443)
+except socket.gaierror as error: raise SystemExit(0 if error.errno == socket.EAI_NONAME else 3)";
+    let told = "reach `packages.stockade.test`: the network is off; would pass with: --allow packages.stockade.test";
+    let ran = context
+        .stockade(["run", "--", "python3", "-c", script])
+        .ends_with(0);
+    assert!(ran.stderr.contains(told), "{ran:#?}");
+}
+
+/// Whether programs here ask a resolver at all.
+fn has_resolver() -> bool {
+    let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    let found = text
+        .lines()
+        .any(|line| line.trim_start().starts_with("nameserver"));
+    if !found {
+        eprintln!("skipped: /etc/resolv.conf names no resolver");
+    }
+    found
+}
+
+/// The hosts come from what the user has configured, never from the project.
+#[test]
+fn presets_name_the_hosts_of_the_installed_client() {
+    let hints = Hints::of("network::presets_name_the_hosts_of_the_installed_client");
+    let mut context = Context::new();
+    let cargo = context.home().join(".cargo");
+    std::fs::create_dir(&cargo).unwrap();
+    let config = "[source.mirror]\nregistry = \"sparse+https://user:pw@mirror.test:8443/index/\"\n";
+    std::fs::write(cargo.join("config.toml"), config).unwrap();
+    context.file(
+        ".cargo/config.toml",
+        "[source.x]\nregistry = \"https://evil.test/\"\n",
+    );
+    context.set("CARGO_HOME", &cargo);
+    let hosts = |context: &Context, flags: &[&str]| -> Vec<String> {
+        let args = [&["policy", "show", "--json"], flags].concat();
+        let shown: Value =
+            serde_json::from_str(&context.stockade(args).ends_with(0).stdout).unwrap();
+        let allow = shown["network"]["allow"].as_array().unwrap().iter();
+        allow
+            .map(|entry| entry["value"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        hosts(&context, &["--allow", "@crates"]),
+        ["mirror.test:8443"]
+    );
+    let github = hosts(&context, &["--allow", "@github", "--allow", "a.test"]);
+    assert!(
+        github.contains(&"a.test".to_owned()) && github.len() > 1,
+        "{github:?}"
+    );
+    // A profile takes the same words.
+    let profile = context.file("p.toml", "version = 1\n[network]\nallow = [\"@crates\"]\n");
+    let profile = profile.to_str().unwrap();
+    assert_eq!(
+        hosts(&context, &["--policy", profile]),
+        ["mirror.test:8443"]
+    );
+    // A program of the project is not asked, also if the search path leads there.
+    let fake = context.file(
+        "bin/npm",
+        "#!/bin/sh\ntouch \"$0.ran\"; echo https://evil.test/\n",
+    );
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&fake, mode).unwrap();
+    context.set("PATH", fake.parent().unwrap());
+    let refused = context.stockade(["policy", "show", "--allow", "@npm"]);
+    assert!(!fake.with_extension("ran").exists());
+    let hint = hints.in_refusal(&refused);
+    let words = hint.split('`').nth(1).unwrap().replace("HOST", "a.test");
+    let words: Vec<&str> = words.split(' ').collect();
+    assert_eq!(hosts(&context, &words), ["a.test"]);
+    let unknown = context.stockade(["policy", "show", "--allow", "@none"]);
+    assert!(
+        unknown.code == 2 && unknown.stderr.contains("@pypi"),
+        "{unknown:#?}"
+    );
 }

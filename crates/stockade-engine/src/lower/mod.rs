@@ -6,6 +6,7 @@ pub(crate) mod limits;
 mod mounts;
 pub(crate) mod network;
 pub(crate) mod rules;
+mod settings;
 mod unshared;
 
 use stockade_linux::plan::{self, Command, LinuxPlan, Text};
@@ -64,6 +65,8 @@ pub(crate) fn lower(
     }
     let (mut rules, unmounted) = rules::real(profile, host, &mut warnings);
     let home = home::layered(profile, backend, &rules, host);
+    let copies;
+    (rules, copies) = settings::lower(profile, backend, rules, home.as_ref(), host, &mut warnings);
     let hides_unseen = |home: &AbsPath| rules::hides_unseen(&rules, home, host);
     let unmounted = unmounted || home.as_ref().is_some_and(hides_unseen);
     if spec.overlay && tier == Tier::Native {
@@ -83,6 +86,9 @@ pub(crate) fn lower(
     if mediator == Mediator::Absent {
         unshared::lose_mediator(&mut enforcement);
     }
+    // The copy stands where the host's file would.
+    let is_copied = |path: &AbsPath| copies.iter().any(|copy| copy.path == *path);
+    parts.mounts.retain(|mount| !is_copied(&mount.path));
     let temporary = parts.temporary.as_ref().map(AbsPath::as_path);
     let files = (&parts.rules, temporary);
     let environment = environment::lower(profile, spec, backend, &network, &host.masks, files)?;
@@ -97,6 +103,7 @@ pub(crate) fn lower(
     };
     let protects = overlaid.is_empty();
     let protection = protects.then(|| rules::protection(profile, &environment.entries));
+    let cut_off = network.own && network.order.is_none();
     let linux = LinuxPlan {
         command: Command {
             argv: spec.argv.iter().map(text).collect::<Result<_, _>>()?,
@@ -107,9 +114,19 @@ pub(crate) fn lower(
         scratch: parts.scratch,
         own_network: network.own && tier == Tier::Native,
         network: network.sockets,
+        resolvers: if network.own
+            && network.proxy.is_none()
+            && tier == Tier::Native
+            && backend == Backend::Native
+        {
+            host.resolvers.clone()
+        } else {
+            Vec::new()
+        },
         root: parts.root,
         mounts: parts.mounts,
         files,
+        copies,
         rlimits,
         cgroup,
         landlock: parts.landlock,
@@ -122,7 +139,7 @@ pub(crate) fn lower(
             abstract_sockets: parts.abstract_sockets,
             hide_processes: parts.hide_processes,
             inet: network.inet,
-            cut_off: network.own && network.order.is_none(),
+            cut_off,
             protection: protection.flatten(),
         }),
         nested_namespaces: profile.danger_nested_namespaces.value,

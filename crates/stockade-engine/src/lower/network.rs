@@ -127,6 +127,12 @@ pub(crate) fn is_proxied(profile: &Profile) -> bool {
     network.mode.value == NetworkMode::Allowlist && !network.allow.is_empty()
 }
 
+/// Whether somebody answers questions about names inside: the proxy, or a supervisor who says that
+/// none exists.
+pub(crate) fn needs_resolvers(profile: &Profile) -> bool {
+    profile.network.mode.value != NetworkMode::Open
+}
+
 /// The addresses for which there is an answer: those that stand for names, those that are allowed
 /// by themselves, the resolvers.
 fn networks(rules: &NetworkRules, host: &Host, addresses: Addresses) -> Vec<(IpAddr, u8)> {

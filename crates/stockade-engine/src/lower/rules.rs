@@ -130,7 +130,7 @@ pub(super) fn protected_names(
 
 /// Whether a link in this directory may have been made by sandboxed code: it lies in a writable
 /// root that is not the granted path itself.
-fn plantable(profile: &Profile, granted: &AbsPath, directory: &AbsPath) -> bool {
+pub(super) fn plantable(profile: &Profile, granted: &AbsPath, directory: &AbsPath) -> bool {
     profile
         .writable_roots
         .iter()

@@ -27,6 +27,7 @@ use crate::control::{Report, Request};
 use crate::limits;
 use crate::network::Connector;
 use crate::plan::LinuxPlan;
+use crate::resolver::Resolver;
 use crate::session::{Order, Received};
 use crate::stage::{At, Failure, Stage};
 use crate::sys::process::Reaped;
@@ -40,6 +41,7 @@ pub(super) struct Session<'a> {
     plan: &'a LinuxPlan,
     signals: OwnedFd,
     connector: Option<Connector>,
+    resolver: Option<Resolver>,
     /// Everything inside has ended when this process has.
     init: Pid,
     /// The `/proc` of the supervisor's own pid namespace.
@@ -92,6 +94,7 @@ impl<'a> Session<'a> {
             plan,
             signals: confined.signals,
             connector: None,
+            resolver: None,
             init,
             proc,
             spawner,
@@ -102,9 +105,13 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The same with a line on which the launcher may ask for sockets.
-    pub(super) fn with(self, connector: Option<Connector>) -> Self {
-        Self { connector, ..self }
+    /// The same with a line on which the launcher may ask for sockets, and with a resolver.
+    pub(super) fn with(self, connector: Option<Connector>, resolver: Option<Resolver>) -> Self {
+        Self {
+            connector,
+            resolver,
+            ..self
+        }
     }
 
     /// Serves the launcher until it is gone or closes the session.
@@ -122,6 +129,14 @@ impl<'a> Session<'a> {
                 && !line.serve().unwrap_or(false)
             {
                 self.connector = None;
+            }
+            if let Some(resolver) = &mut self.resolver {
+                // With several commands nobody knows which one asked.
+                let alone = match &self.running[..] {
+                    [one] => Some(one.command.line.as_fd()),
+                    _ => None,
+                };
+                resolver.answer(alone);
             }
             if ready.signals && self.take_signals()? {
                 return Ok(());
@@ -170,6 +185,8 @@ impl<'a> Session<'a> {
                 .iter()
                 .map(|line| PollFd::new(line, PollFlags::IN)),
         );
+        let sockets = self.resolver.iter().flat_map(Resolver::sockets);
+        watched.extend(sockets.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)));
         match poll(&mut watched, self.next_look().as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),

@@ -28,11 +28,12 @@ use crate::mediator;
 use crate::namespaces::{self, Ids};
 use crate::network::Connector;
 use crate::plan::{LinuxPlan, Rlimit};
+use crate::resolver::Resolver;
 use crate::seccomp::{Program, compile};
 use crate::stage::{At, Failure, Stage};
 use crate::sys::init_process::Init;
 use crate::sys::network_namespace::NewNetwork;
-use crate::{capabilities, landlock, limits, mounts, network, sys};
+use crate::{capabilities, landlock, limits, mounts, network, sys, title};
 
 /// Runs as the supervisor of a sandbox with namespaces of its own, and ends the process. The exit
 /// code only matters to the parent.
@@ -82,6 +83,10 @@ fn start<'scope, 'env: 'scope>(
     // While it may still be looked into: the files belong to root otherwise (proc(5)).
     ids.map().at(Stage::MapIds)?;
     let proc = open_own_proc().at(Stage::OwnProc)?;
+    // It shows as the command line of pid 1, whose memory is this process's.
+    if let Err(error) = title::overwrite(&proc, b"init") {
+        return Err(error).at(Stage::ForkInit);
+    }
     let init = Init::start().at(Stage::ForkInit)?;
     let pid_namespace = pid_namespace_of(&init, &proc).at(Stage::ForkInit)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;
@@ -100,6 +105,7 @@ fn start<'scope, 'env: 'scope>(
     } else {
         None
     };
+    let resolver = start_resolver(plan)?;
     let started = if plan.session {
         let own_proc = proc.try_clone().at(Stage::OwnProc)?;
         let commands = Arc::new(Commands::default());
@@ -111,7 +117,7 @@ fn start<'scope, 'env: 'scope>(
         let confined = confine(scope, plan, control, view)?;
         let inside = (init.pid(), pid_namespace);
         let session = Session::start(scope, plan, confined, inside, commands, own_proc)?;
-        Started::Session(session.with(connector))
+        Started::Session(session.with(connector, resolver))
     } else {
         let view = mediator::View {
             proc,
@@ -120,7 +126,7 @@ fn start<'scope, 'env: 'scope>(
         };
         let confined = confine(scope, plan, control, view)?;
         let command = confined.start_command(plan, control, Some(&pid_namespace))?;
-        Started::Command(command.with(connector))
+        Started::Command(command.with(connector, resolver))
     };
     Ok((started, init))
 }
@@ -245,6 +251,7 @@ impl Confined {
             pid,
             signals: self.signals,
             connector: None,
+            resolver: None,
         })
     }
 }
@@ -254,13 +261,30 @@ pub(super) struct Running {
     signals: OwnedFd,
     /// The launcher's line for sockets to connect with.
     connector: Option<Connector>,
+    resolver: Option<Resolver>,
 }
 
 impl Running {
-    /// The same with a line on which the launcher may ask for sockets.
-    pub(super) fn with(self, connector: Option<Connector>) -> Self {
-        Self { connector, ..self }
+    /// The same with a line on which the launcher may ask for sockets, and with a resolver.
+    pub(super) fn with(self, connector: Option<Connector>, resolver: Option<Resolver>) -> Self {
+        Self {
+            connector,
+            resolver,
+            ..self
+        }
     }
+}
+
+/// Begins to listen to questions about names, if nobody else does.
+fn start_resolver(plan: &LinuxPlan) -> Result<Option<Resolver>, Failure> {
+    if !plan.own_network || plan.resolvers.is_empty() {
+        return Ok(None);
+    }
+    // RFC 2544 sets the network of this address aside for measurements.
+    let own = std::net::Ipv4Addr::new(198, 18, 0, 1);
+    Resolver::start(&plan.resolvers, Some(own.into()))
+        .map(Some)
+        .at(Stage::Route)
 }
 
 /// The launcher has the sockets; nothing runs before somebody answers on them.
@@ -282,6 +306,7 @@ pub(super) fn supervise(
 ) -> io::Result<()> {
     let signals = command.signals;
     let mut connector = command.connector;
+    let mut resolver = command.resolver;
     loop {
         let [signalled, requested, abandoned, wanted] = {
             let mut watched = vec![
@@ -292,6 +317,8 @@ pub(super) fn supervise(
             if let Some(connector) = &connector {
                 watched.push(PollFd::new(connector, PollFlags::IN));
             }
+            let sockets = resolver.iter().flat_map(Resolver::sockets);
+            watched.extend(sockets.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)));
             match poll(&mut watched, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -301,6 +328,9 @@ pub(super) fn supervise(
                 fd.is_some_and(|fd| !fd.revents().is_empty())
             })
         };
+        if let Some(resolver) = &mut resolver {
+            resolver.answer(Some(control));
+        }
         if wanted
             && let Some(line) = &connector
             && !line.serve().unwrap_or(false)

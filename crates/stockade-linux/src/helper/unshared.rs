@@ -126,7 +126,7 @@ fn supervise(plan: &LinuxPlan, control: BorrowedFd<'_>, alive: &OwnedFd, keeper:
                 };
                 let confined = supervisor::confine(scope, plan, control, view)?;
                 let command = confined.start_command(plan, control, None)?;
-                Ok(command.with(connector))
+                Ok(command.with(connector, None))
             });
         let code = match confined {
             Ok(command) => {

@@ -46,6 +46,9 @@ pub(crate) fn enter(plan: &LinuxPlan, init: &Init) -> Result<(), Failure> {
     for file in &plan.files {
         tree.put(file)?;
     }
+    for copy in &plan.copies {
+        tree.put_copy(copy)?;
+    }
     tree.seal()?;
     tree.pivot()
 }

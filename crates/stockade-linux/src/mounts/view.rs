@@ -13,7 +13,7 @@ use super::{
     HIDDEN_DIRECTORY, HIDDEN_FILE, Kind, Tree, attach, clone_tree, mount_of, open_beneath,
     temporary,
 };
-use crate::plan::{Mount, PlacedFile, View};
+use crate::plan::{FileCopy, Mount, PlacedFile, View};
 use crate::stage::{At, Failure, Stage};
 use crate::sys::mount::Lock;
 
@@ -115,6 +115,31 @@ impl Tree<'_> {
                 .attach(clone, access, at, "", Stage::AttachMount)?;
         }
         Ok(())
+    }
+
+    /// Shows another text in place of a file of the host.
+    pub(super) fn put_copy(&mut self, copy: &FileCopy) -> Result<(), Failure> {
+        if !copy.through_layer {
+            return self.put(&PlacedFile {
+                paths: vec![copy.path.clone()],
+                content: copy.content.clone(),
+            });
+        }
+        let path = copy.path.as_path();
+        // The layer refuses to take a file over whose owner has no number inside.
+        match self.write_through(path, copy.content.as_bytes()) {
+            Ok(()) => Ok(()),
+            Err(_) => self.hide(path),
+        }
+    }
+
+    /// Gives a file in a layer another content.
+    fn write_through(&mut self, path: &Path, content: &[u8]) -> std::io::Result<()> {
+        let name = path.file_name().unwrap_or_default();
+        let parent = self.find(path.parent().unwrap_or(Path::new("/")))?;
+        let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&parent, name, flags, Mode::empty())?;
+        std::fs::File::from(file).write_all(content)
     }
 
     /// Puts something over `path` that can be neither read nor entered.

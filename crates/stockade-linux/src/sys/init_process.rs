@@ -175,6 +175,8 @@ extern "C" fn run(shared: *mut libc::c_void) -> libc::c_int {
     while shared.permission.load(Ordering::Acquire) == 0 {
         let _ = futex::wait(&shared.permission, futex::Flags::empty(), 0, None);
     }
+    // Programs inside that look for a name, as pkill(1) does, find none of the launcher's.
+    let _ = rustix::thread::set_name(c"init");
     let settled = settle(shared);
     if let Err(errno) = settled {
         shared

@@ -12,6 +12,7 @@ mod egress;
 mod methods;
 mod name;
 mod pattern;
+mod preset;
 mod rules;
 
 pub use address::{AddressClass, address_class, embedded_ipv4};
@@ -19,4 +20,6 @@ pub use egress::{Egress, EgressMode};
 pub use methods::Methods;
 pub use name::{Host, HostError, HostName};
 pub use pattern::{HostPattern, HostPatternError, HostSet};
+pub use preset::{Allowed, AllowedError, Preset};
 pub use rules::{NetDecision, NetReason, NetVerdict, NetworkRules, decide_network};
+pub use stockade_rules::dns;

@@ -73,6 +73,18 @@ pub const MORE_SENSITIVE_PATHS: &[&str] = &[
     "~/.claude",
     "~/.claude.json",
     "~/.gemini",
+    "~/.qwen",
+    "~/.aider/oauth-keys.env",
+    "~/.cache/huggingface/stored_tokens",
+    "~/.cache/huggingface/token",
+    "~/.huggingface",
+    "~/.config/amp",
+    "~/.config/github-copilot",
+    "~/.config/goose",
+    "~/.config/opencode/auth.json",
+    "~/.env",
+    "~/.local/share/amp/secrets.json",
+    "~/.local/share/opencode/auth.json",
     // Password stores and keyrings
     "~/.password-store",
     "~/.local/share/keyrings",
@@ -424,6 +436,13 @@ mod tests {
             ".config/rclone/rclone.conf",
             ".codex/auth.json",
             ".claude/.credentials.json",
+            ".qwen/oauth_creds.json",
+            ".cache/huggingface/token",
+            ".config/github-copilot/apps.json",
+            ".config/goose/secrets.yaml",
+            ".local/share/amp/secrets.json",
+            ".local/share/opencode/auth.json",
+            ".env",
         ] {
             let path = home.join(path).unwrap();
             assert!(

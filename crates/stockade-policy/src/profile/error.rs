@@ -5,6 +5,7 @@ use std::io;
 
 use stockade_rules::{AbsPath, Origin};
 
+use crate::host::Preset;
 use crate::model::PolicyJsonError;
 
 use super::diagnostic::Diagnostic;
@@ -108,6 +109,17 @@ pub enum ProfileError {
     /// A file can't be read as a profile.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// Nothing on this machine says which hosts a preset means.
+    #[error(
+        "`{preset}` ({}) names no host: its client is not installed or has none configured",
+        printable_text(origin)
+    )]
+    Preset {
+        /// Which one.
+        preset: Preset,
+        /// Who stated it.
+        origin: Origin,
+    },
     /// A policy can't be made into a profile.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -144,6 +156,7 @@ impl ProfileError {
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Contradiction { hint, .. } => Some((*hint).into()),
+            Self::Preset { .. } => Some("name the hosts themselves: `--allow HOST`".into()),
             Self::Flag { .. } | Self::Policy(_) => None,
             Self::Load(error) => error.hint(),
         }

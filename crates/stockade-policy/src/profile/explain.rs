@@ -7,9 +7,10 @@ use std::fmt;
 
 use serde::Serialize;
 use stockade_rules::protected::{Anchor, Relation, candidates};
-use stockade_rules::{AbsPath, Decision, Kind, Origin, Pattern};
+use stockade_rules::{AbsPath, Decision, Kind, Origin, Pattern, Rank};
 
 use crate::host::{Host, Methods, NetDecision};
+use crate::settings::{SETTINGS_FILES, SettingsFile};
 
 use super::Profile;
 use super::choice::{Base, BasePolicy, HomeMode, NetworkMode};
@@ -77,6 +78,7 @@ pub fn explain_path(profile: &Profile, path: &AbsPath) -> PathExplanation {
         read: verdict(profile, Kind::Read, path),
         write: verdict(profile, Kind::Write, path),
         note: own_directory(profile, path)
+            .or_else(|| copied_settings(profile, path))
             .or_else(|| layered_home(profile, path))
             .or_else(|| judged_later(profile, path)),
     }
@@ -160,6 +162,17 @@ fn own_directory(profile: &Profile, path: &AbsPath) -> Option<&'static str> {
         .iter()
         .find(|(own, _)| path.as_path().starts_with(own))?;
     (confined && by_the_root(Kind::Read) && by_the_root(Kind::Write)).then_some(note)
+}
+
+/// Where a copy without secrets stands in place of the host's file.
+fn copied_settings(profile: &Profile, path: &AbsPath) -> Option<&'static str> {
+    let home = profile.home_directory.as_ref()?;
+    let is_listed = |file: &SettingsFile| home.join(file.path).is_ok_and(|file| file == *path);
+    let rule = profile.rules.decide(Kind::Read, path.as_path()).rule;
+    let is_copied = profile.base.value == Base::Host
+        && SETTINGS_FILES.iter().any(is_listed)
+        && rule.is_none_or(|rule| rule.rank == Rank::Default);
+    is_copied.then_some("inside, a copy of it without its secrets is seen (backend native)")
 }
 
 /// Where a layer takes what the rules keep from the host's file.

@@ -12,7 +12,7 @@ use stockade_rules::Origin;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::host::HostPattern;
+use crate::host::{Allowed, HostPattern};
 
 use super::diagnostic::{Diagnostic, SourceText};
 use super::environment::{EnvName, EnvVar};
@@ -180,7 +180,18 @@ impl Reader<'_> {
                 }
             }
             Setting::NetworkMode => network.mode = Some(self.word(value)?),
-            Setting::Allow => network.allow = self.list(value, HostPattern::parse)?,
+            Setting::Allow => {
+                for entry in self.list(value, str::parse)? {
+                    match entry.value {
+                        Allowed::Host(host) => {
+                            network.allow.push(Sourced::new(host, entry.origin));
+                        }
+                        Allowed::Preset(preset) => {
+                            network.presets.push(Sourced::new(preset, entry.origin));
+                        }
+                    }
+                }
+            }
             Setting::Block => network.block = self.list(value, HostPattern::parse_block)?,
             Setting::Resolve => network.resolve = self.list(value, str::parse)?,
             Setting::Methods => network.methods = Some(self.word(value)?),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stockade_rules::{Access, Origin};
 
-use crate::host::{HostPattern, Methods};
+use crate::host::{HostPattern, Methods, Preset};
 
 use super::choice::{Backend, Base, BasePolicy, HomeMode, Level, NetworkMode, SeccompMode};
 use super::clause::Clause;
@@ -41,6 +41,8 @@ pub struct Flags {
     pub net: Option<NetworkMode>,
     /// `--allow`, read with [`HostPattern::parse`].
     pub allow: Vec<HostPattern>,
+    /// `--allow @PRESET`.
+    pub presets: Vec<Preset>,
     /// `--block`, read with [`HostPattern::parse_block`].
     pub block: Vec<HostPattern>,
     /// `--resolve`.
@@ -129,6 +131,7 @@ impl Flags {
         let network = &mut layer.network;
         network.mode = one("--net", self.net);
         network.allow = many("--allow", &self.allow);
+        network.presets = many("--allow", &self.presets);
         network.block = many("--block", &self.block);
         network.resolve = many("--resolve", &self.resolve);
         network.methods = one("--net-methods", self.net_methods);

@@ -2,7 +2,7 @@
 
 use stockade_rules::{AbsPath, Origin, PathRule};
 
-use crate::host::{HostPattern, Methods};
+use crate::host::{HostPattern, Methods, Preset};
 
 use super::choice::{Backend, Base, BasePolicy, HomeMode, Level, NetworkMode, SeccompMode};
 use super::clause::Clause;
@@ -62,6 +62,8 @@ pub(super) struct Layer {
 pub(super) struct NetworkLayer {
     pub(super) mode: Option<Sourced<NetworkMode>>,
     pub(super) allow: Vec<Sourced<HostPattern>>,
+    /// Hosts that the machine has to name.
+    pub(super) presets: Vec<Sourced<Preset>>,
     pub(super) block: Vec<Sourced<HostPattern>>,
     pub(super) resolve: Vec<Sourced<Pin>>,
     pub(super) methods: Option<Sourced<Methods>>,

@@ -104,7 +104,9 @@ impl LimitKey {
         const GIB: u64 = 1 << 30;
         const HOUR: u64 = 3_600_000;
         match self {
-            Self::Memory => Some(8 * GIB),
+            // Sanitizers, Go, Java and wasm runtimes reserve terabytes of which they use little, and
+            // without a control group only reservations can be limited.
+            Self::Memory => None,
             Self::Pids => Some(4096),
             Self::CpuTime => Some(12 * HOUR),
             Self::FileSize => Some(16 * GIB),
@@ -291,7 +293,7 @@ impl Default for Limits {
     }
 }
 
-/// `{"mem": {"value": 8589934592, "origin": "built-in"}, …}`: bytes, counts, milliseconds.
+/// `{"tmp": {"value": 4294967296, "origin": "built-in"}, …}`: bytes, counts, milliseconds.
 impl Serialize for Limits {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;

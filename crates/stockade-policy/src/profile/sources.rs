@@ -8,6 +8,7 @@ use std::io;
 
 use stockade_rules::{AbsPath, Origin};
 
+use crate::host::{HostPattern, Preset};
 use crate::model::{SandboxPolicy, Surroundings};
 
 use super::Profile;
@@ -18,11 +19,11 @@ use super::error::{LoadError, ProfileError};
 use super::file::{Extends, FileLayer, MAX_FILE_BYTES, read_layer};
 use super::flags::Flags;
 use super::from_policy::{json_layer, policy_layer};
-use super::layer::BuiltIn;
+use super::layer::{BuiltIn, Layer};
 use super::merge::Merged;
 use super::place::Place;
 use super::repository::own_repository;
-use super::sourced::BUILT_IN;
+use super::sourced::{BUILT_IN, Sourced};
 
 /// Looks at the file system for the profile, which never does.
 pub trait Loader {
@@ -35,6 +36,11 @@ pub trait Loader {
 
     /// Whether something exists under this very name.
     fn exists(&self, path: &AbsPath) -> bool;
+
+    /// The hosts that a preset means on this machine; none where nothing says so.
+    fn hosts_of(&self, _preset: Preset) -> Vec<HostPattern> {
+        Vec::new()
+    }
 }
 
 /// Where the layers of a profile come from.
@@ -116,7 +122,8 @@ impl Profile {
         {
             stack.add_project(path, &bytes, &mut merged)?;
         }
-        merged.add(sources.flags.layer(&stack.place(&sources.around.cwd))?)?;
+        let flags = sources.flags.layer(&stack.place(&sources.around.cwd))?;
+        merged.add(stack.with_presets(flags)?)?;
         merged.files.extend(sources.user.clone());
         merged.files.extend(sources.project.clone());
         let around = &sources.around;
@@ -147,7 +154,8 @@ impl Profile {
     ) -> Result<Self, ProfileError> {
         let mut merged = policy_alone(policy, around)?;
         let stack = Stack { around, loader };
-        merged.add(flags.layer(&stack.place(&around.cwd))?)?;
+        let flags = flags.layer(&stack.place(&around.cwd))?;
+        merged.add(stack.with_presets(flags)?)?;
         build(merged, around, None)
     }
 }
@@ -229,7 +237,25 @@ impl Stack<'_> {
                 self.add_file(&below, &bytes, chain, merged)?;
             }
         }
-        merged.add(file.layer)
+        merged.add(self.with_presets(file.layer)?)
+    }
+
+    /// The layer with the hosts of its presets.
+    fn with_presets(&self, mut layer: Layer) -> Result<Layer, ProfileError> {
+        for preset in std::mem::take(&mut layer.network.presets) {
+            let hosts = self.loader.hosts_of(preset.value);
+            if hosts.is_empty() {
+                return Err(ProfileError::Preset {
+                    preset: preset.value,
+                    origin: preset.origin,
+                });
+            }
+            let origin = &preset.origin;
+            let hosts = hosts.into_iter();
+            let hosts = hosts.map(|host| Sourced::new(host, origin.clone()));
+            layer.network.allow.extend(hosts);
+        }
+        Ok(layer)
     }
 
     /// Lays a project's file on top, which may only narrow.

@@ -4,13 +4,13 @@
 use std::io;
 use std::sync::Arc;
 
+use stockade_policy::host::dns::{self, Answer};
 use stockade_policy::host::{Host, HostName};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
 use super::names::Names;
-use crate::dns::{self, Answer};
 use crate::gate::{Denial, Gate, Target};
 use crate::ledger::{Ask, Protocol};
 use crate::server::Permit;

@@ -23,7 +23,7 @@ use crate::output::{self, Format};
 use crate::resolve::Place;
 
 use super::taps::{Seen, Taps};
-use super::{overlay, plan_text};
+use super::{advice, overlay, plan_text};
 
 pub(super) fn run(
     args: &RunArgs,
@@ -213,6 +213,12 @@ fn tell(args: &RunArgs, finished: &Finished) {
     for remark in remarks(finished, args.explain || args.verbose) {
         output::warn(&remark, Format::of(args.output.json));
     }
+    let succeeded = matches!(finished.report.ending, Ending::Exited(0));
+    if let Some(program) = args.command.first().filter(|_| !succeeded) {
+        for advice in advice::about(program, &finished.report.env_removed) {
+            output::warn(&advice, Format::of(args.output.json));
+        }
+    }
     let removed = finished.report.env_removed.iter();
     let removed: Vec<&str> = removed
         .map(String::as_str)
@@ -244,10 +250,11 @@ pub(crate) fn remarks(finished: &Finished, asked: bool) -> Vec<String> {
         _ => None,
     };
     remarks.extend(limit.map(str::to_owned));
+    let denials = &finished.report.denials;
     if !asked && matches!(finished.report.ending, Ending::Exited(0)) {
+        remarks.extend(in_one_line(denials));
         return remarks;
     }
-    let denials = &finished.report.denials;
     let shown = if asked { denials.len() } else { SHOWN_DENIALS };
     remarks.extend(denials.iter().take(shown).map(describe));
     if denials.len() > shown {
@@ -255,6 +262,15 @@ pub(crate) fn remarks(finished: &Finished, asked: bool) -> Vec<String> {
         remarks.push(format!("{more} more were refused; `--explain` shows all"));
     }
     remarks
+}
+
+/// What was refused to a command that succeeded all the same: it may have done less than it says.
+fn in_one_line(denials: &[Denial]) -> Option<String> {
+    let first = describe(denials.first()?);
+    Some(match denials.len() - 1 {
+        0 => first,
+        more => format!("{first} ({more} more; `--explain` shows all)"),
+    })
 }
 
 /// Enough to see why a command failed.

@@ -1,0 +1,118 @@
+//! The resolver of a network that leads nowhere: no name exists, and the launcher is told which
+//! were asked for.
+//!
+//! Without it the C library says "try again" and clients do, for a minute and more; and nobody could
+//! tell which host a program wanted. The supervisor answers between its other work, without ever
+//! waiting, on the addresses where the host's programs look for a resolver.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use stockade_rules::dns::{Answer, respond};
+
+use crate::control::Report;
+use crate::mediator::{Denial, Operation};
+use crate::network;
+use crate::plan::{Socket, SocketKind};
+
+/// The sockets on which questions arrive.
+#[derive(Debug)]
+pub(crate) struct Resolver {
+    sockets: Vec<OwnedFd>,
+    /// Names that the launcher has been told.
+    told: Vec<String>,
+}
+
+/// After so many names, another one says nothing new.
+const MAX_NAMES: usize = 200;
+/// How many questions are answered before the supervisor looks at its other work.
+const MAX_QUESTIONS: usize = 64;
+const DNS_PORT: u16 = 53;
+const MAX_MESSAGE_BYTES: usize = 2048;
+
+impl Resolver {
+    /// Gives the loopback these addresses and listens on them; `own` is an address that makes the
+    /// C library look names up at all (`AI_ADDRCONFIG` in getaddrinfo(3)).
+    pub(crate) fn start(resolvers: &[IpAddr], own: Option<IpAddr>) -> io::Result<Self> {
+        let added: Vec<IpAddr> = resolvers
+            .iter()
+            .copied()
+            .chain(own)
+            .filter(|address| !address.is_loopback())
+            .collect();
+        network::add_addresses(&added)?;
+        let mut sockets = Vec::new();
+        for address in resolvers {
+            let socket = Socket {
+                kind: SocketKind::Datagram,
+                address: SocketAddr::new(*address, DNS_PORT),
+            };
+            match network::make(&socket) {
+                Ok(socket) => sockets.push(socket),
+                // A kernel without IPv6, or an address that is there twice.
+                Err(Errno::AFNOSUPPORT | Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let told = Vec::new();
+        Ok(Self { sockets, told })
+    }
+
+    /// What to wait for.
+    pub(crate) fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sockets.iter().map(AsFd::as_fd)
+    }
+
+    /// Answers what has been asked by now, and tells `line` about names that are new.
+    pub(crate) fn answer(&mut self, line: Option<BorrowedFd<'_>>) {
+        for socket in &self.sockets {
+            for _ in 0..MAX_QUESTIONS {
+                let mut message = [0; MAX_MESSAGE_BYTES];
+                let received = rustix::net::recvfrom(socket, &mut message[..], RecvFlags::DONTWAIT);
+                // An error is one that an earlier answer met, or there is nothing more.
+                let Ok((length, _, Some(from))) = received else {
+                    break;
+                };
+                let mut asked = None;
+                let mut no_name = |name: &str| {
+                    asked = Some(name.to_ascii_lowercase());
+                    Answer::NoName
+                };
+                let message = &message[..length.min(MAX_MESSAGE_BYTES)];
+                if let Some(answer) = respond(message, &mut no_name) {
+                    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                    let _ = rustix::net::sendto(socket, &answer, flags, &from);
+                }
+                if let Some(name) = asked {
+                    tell(&mut self.told, name, line);
+                }
+            }
+        }
+    }
+}
+
+/// Tells the launcher about a name, once.
+fn tell(told: &mut Vec<String>, name: String, line: Option<BorrowedFd<'_>>) {
+    let is_address = name.ends_with(".arpa");
+    if is_address || told.contains(&name) || told.len() >= MAX_NAMES {
+        return;
+    }
+    let denial = Denial {
+        operation: Operation::Reach,
+        path: PathBuf::from(&name),
+        rule: None,
+        protected: None,
+        errno: Errno::NETUNREACH.raw_os_error(),
+        pid: 0,
+        program: PathBuf::new(),
+    };
+    if let Some(line) = line {
+        // If the launcher is too slow to hear it, nobody waits for that.
+        let _ = Report::Denied(denial).send(line);
+    }
+    told.push(name);
+}
