@@ -18,6 +18,7 @@ mod copy;
 mod journal;
 mod layer;
 mod plan;
+mod snapshots;
 mod step;
 mod transaction;
 mod view;
@@ -90,7 +91,7 @@ pub struct Overlay {
 
 impl Overlay {
     pub(crate) fn exists(place: &Place) -> bool {
-        directory(place).join("index.json").exists()
+        directory(place).join(INDEX).exists()
     }
 
     /// Opens it, or makes an empty one.
@@ -195,7 +196,7 @@ impl Overlay {
     }
 
     fn save_index(&self, synced: bool) -> Result<(), Error> {
-        let path = directory(&self.place).join("index.json");
+        let path = directory(&self.place).join(INDEX);
         let text = serde_json::to_vec_pretty(&self.index).unwrap_or_default();
         if synced {
             files::replace(&path, &text)
@@ -293,8 +294,15 @@ impl Overlay {
 /// Names the time at which a run began whose changes are not noted.
 const UNNOTED: &str = "unnoted";
 
+/// Lists the roots.
+const INDEX: &str = "index.json";
+
 fn read_index(place: &Place) -> Result<Index, Error> {
-    let path = directory(place).join("index.json");
+    read_index_in(&directory(place))
+}
+
+fn read_index_in(directory: &Path) -> Result<Index, Error> {
+    let path = directory.join(INDEX);
     let index: Index = match read_json(&path) {
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             return Ok(Index::default());
@@ -323,7 +331,7 @@ pub(crate) fn rebind(place: &Place, old: &Path, state: &WorkspaceState) -> Resul
         }
         root.identity.clone_from(&state.identity);
         let text = serde_json::to_vec_pretty(&index).unwrap_or_default();
-        return files::replace(&directory(place).join("index.json"), &text);
+        return files::replace(&directory(place).join(INDEX), &text);
     }
     Ok(())
 }
@@ -342,6 +350,7 @@ pub(crate) fn discard(place: &Place) -> Result<(), Error> {
 
 /// What is wrong with the overlay of a workspace, as far as the store's own files go.
 pub(crate) fn check(place: &Place) -> Result<(), Error> {
+    snapshots::check(place)?;
     let directory = directory(place);
     if !directory.exists() {
         return Ok(());
@@ -356,8 +365,13 @@ fn remove(place: &Place) -> Result<(), Error> {
     if !directory.exists() {
         return Ok(());
     }
+    remove_directory(place, &directory)
+}
+
+/// Removes a directory of a workspace, which loses its name first.
+fn remove_directory(place: &Place, directory: &Path) -> Result<(), Error> {
     let unnamed = unnamed(place);
-    fs::rename(&directory, &unnamed).trying("remove", &directory)?;
+    fs::rename(directory, &unnamed).trying("remove", directory)?;
     files::remove_tree_of_others(&unnamed)
 }
 
