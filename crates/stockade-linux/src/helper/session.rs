@@ -135,7 +135,16 @@ impl<'a> Session<'a> {
             }
             if ready.control {
                 match Order::receive(control) {
-                    Ok(Some(order)) => self.accept(order),
+                    Ok(Some(Received::Command {
+                        order,
+                        standard,
+                        line,
+                    })) => self.accept(order, standard, line),
+                    Ok(Some(Received::Sockets { paths, line })) => {
+                        self.commands.set_sockets(paths);
+                        // If nobody listens any more there is nobody to tell.
+                        let _ = Report::Started(None).send(line.as_fd());
+                    }
                     Ok(None) => return Ok(()),
                     // The launcher hears its line hang up.
                     Err(error) if error.raw_os_error() == Some(libc::EBADMSG) => {}
@@ -234,9 +243,9 @@ impl<'a> Session<'a> {
         running.kill(&self.commands, &self.proc);
     }
 
-    fn accept(&mut self, received: Received) {
-        let command = Arc::new(Command::new(received.line));
-        match Job::new(received.order, received.standard, &command) {
+    fn accept(&mut self, order: Order, standard: [OwnedFd; 3], line: OwnedFd) {
+        let command = Arc::new(Command::new(line));
+        match Job::new(order, standard, &command) {
             Ok(job) => self.waiting.push_back((job, command)),
             // If nobody listens any more there is nobody to tell.
             Err(failure) => drop(Report::Failed(failure).send(command.line.as_fd())),

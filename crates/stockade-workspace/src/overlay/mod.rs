@@ -151,6 +151,14 @@ impl Overlay {
         Ok(layer)
     }
 
+    /// Where [`Overlay::layer`] has the layer for a root.
+    ///
+    /// # Errors
+    /// If the store is in the root.
+    pub fn layer_path(&self, root: &Path) -> Result<PathBuf, Error> {
+        layer_path(&self.place.path, root)
+    }
+
     fn make_layer(&self, root: &Path, top: &OwnedFd, layer: &Path) -> Result<Identity, Error> {
         // A power failure may have lost the index, and not what it told of.
         match fs::rename(layer, unnamed(&self.place)) {
