@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use stockade::overlay::WorkspaceName;
 use stockade::{NetworkMode, Sandbox};
 
 use crate::api;
@@ -11,8 +12,11 @@ use crate::error::{Failure, Kind};
 /// The running program itself, even if its file has been replaced since.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// The sandbox that `params` describe.
-pub(crate) fn build(params: &api::Open) -> Result<Sandbox, Failure> {
+/// The sandbox that `params` describe, over this overlay if it is not the workspace's own.
+pub(crate) fn build(
+    params: &api::Open,
+    overlay: Option<&WorkspaceName>,
+) -> Result<Sandbox, Failure> {
     let mut builder = Sandbox::builder();
     builder.helper(THIS_PROGRAM);
     match (&params.policy, params.no_user_files) {
@@ -32,6 +36,9 @@ pub(crate) fn build(params: &api::Open) -> Result<Sandbox, Failure> {
     }
     if params.overlay {
         builder.overlay();
+    }
+    if let Some(name) = overlay {
+        builder.overlay_named(name);
     }
     if params.best_effort {
         builder.best_effort();

@@ -45,7 +45,10 @@ fn read_those(
         names => names?,
     };
     let mut found = Vec::new();
-    for name in names.split(|byte| *byte == 0).filter(|name| is_wanted(name)) {
+    for name in names
+        .split(|byte| *byte == 0)
+        .filter(|name| is_wanted(name))
+    {
         match grow(|buffer| rustix::fs::fgetxattr(fd, name, buffer)) {
             Ok(value) => found.push((name.to_vec(), value)),
             // Removed in between.

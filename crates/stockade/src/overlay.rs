@@ -210,8 +210,10 @@ impl Session {
     /// # Errors
     /// If the session has no overlay, or its layers can't be read.
     pub fn diff(&self, sandbox: &Sandbox) -> Result<Diff, Error> {
-        let overlay = self.overlay.as_ref().ok_or(Error::NoOverlay)?;
-        Ok(sandbox.place()?.manager()?.overlay_diff(overlay)?)
+        Ok(sandbox
+            .place()?
+            .manager()?
+            .overlay_diff(self.own_overlay()?)?)
     }
 
     /// Keeps what the overlay has now under a name, as [`Sandbox::snapshot`] does. The sandbox is
@@ -232,6 +234,28 @@ impl Session {
     pub fn restore(&mut self, name: &str) -> Result<(), Error> {
         snapshot_name(name)?;
         self.rebuild(|sandbox| sandbox.restore(name))
+    }
+
+    /// The names of the overlay's snapshots, in order. Commands may run meanwhile.
+    ///
+    /// # Errors
+    /// If the session has no overlay.
+    pub fn snapshots(&self) -> Result<Vec<SnapshotName>, Error> {
+        Ok(self.own_overlay()?.snapshots()?)
+    }
+
+    /// Removes a snapshot of the overlay. Commands may run meanwhile.
+    ///
+    /// # Errors
+    /// If the session has no overlay, or there is no such snapshot.
+    pub fn remove_snapshot(&self, name: &str) -> Result<(), Error> {
+        let name = snapshot_name(name)?;
+        let manager = self.sandbox().place()?.manager()?;
+        Ok(manager.remove_overlay_snapshot(self.own_overlay()?, &name)?)
+    }
+
+    fn own_overlay(&self) -> Result<&Overlay, Error> {
+        self.overlay.as_ref().ok_or(Error::NoOverlay)
     }
 
     /// Opens a second session, with the same policy, whose overlay begins as a copy of this one's.
@@ -260,9 +284,7 @@ pub(crate) fn name_layers(plan: &mut ExecPlan, overlay: &Overlay) -> Result<(), 
 
 /// Has every change of a plan go to the overlay.
 pub(crate) fn add_layers(plan: &mut ExecPlan, overlay: &mut Overlay) -> Result<(), Error> {
-    plan.overlay(|root| {
-        layer_at(overlay.layer(root.as_path())?)
-    })
+    plan.overlay(|root| layer_at(overlay.layer(root.as_path())?))
 }
 
 fn layer_at(path: PathBuf) -> Result<AbsPath, Error> {

@@ -44,9 +44,7 @@ pub(crate) fn send_sockets(
     paths: &[Text],
     line: BorrowedFd<'_>,
 ) -> io::Result<()> {
-    let texts = paths
-        .iter()
-        .map(|path| path.as_c_str().to_bytes_with_nul());
+    let texts = paths.iter().map(|path| path.as_c_str().to_bytes_with_nul());
     channel::send(control, &texts.collect::<Vec<_>>().concat(), &[line])
 }
 
