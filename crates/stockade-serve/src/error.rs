@@ -141,8 +141,8 @@ fn kind_of(error: &Error) -> Kind {
         Error::Run(_) | Error::Select(_) => Kind::NotEnforceable,
         Error::NoOverlay | Error::NoStore => Kind::NoOverlay,
         Error::Overlay(WorkspaceError::HostChanged(_)) => Kind::Conflict,
-        Error::Overlay(WorkspaceError::OverlayBusy(_) | WorkspaceError::Busy(_)) => Kind::Busy,
-        Error::SessionBusy => Kind::Busy,
+        Error::SessionBusy
+        | Error::Overlay(WorkspaceError::OverlayBusy(_) | WorkspaceError::Busy(_)) => Kind::Busy,
         Error::Overlay(WorkspaceError::NoChange { .. } | WorkspaceError::Name(_)) => {
             Kind::InvalidParams
         }

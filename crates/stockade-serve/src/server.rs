@@ -92,6 +92,15 @@ macro_rules! request {
 }
 methods!(request);
 
+/// Reads a line as the server does, without carrying the request out.
+///
+/// # Errors
+/// If the line is no request, or its parameters are not those of the method.
+pub fn check_line(line: &[u8]) -> Result<(), Failure> {
+    let Incoming { method, params, .. } = parse(line).map_err(|bad| bad.failure)?;
+    Request::read(&method, params).map(drop)
+}
+
 fn read<T: serde::de::DeserializeOwned>(params: Value) -> Result<T, Failure> {
     serde_json::from_value(params)
         .map_err(|error| Failure::new(Kind::InvalidParams, format!("the parameters: {error}")))

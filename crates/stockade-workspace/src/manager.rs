@@ -371,6 +371,20 @@ impl WorkspaceManager {
         Ok(Overlay::exists(&place).then_some(overlay))
     }
 
+    /// The overlay of a workspace while another run uses it, to be read only.
+    ///
+    /// # Errors
+    /// If there is no such workspace or overlay.
+    pub fn overlay_in_use(&self, name: &WorkspaceName) -> Result<Overlay, Error> {
+        let session = self.store.enter()?;
+        let place = Place::find(&session, name)?;
+        if !Overlay::exists(&place) {
+            return Err(Error::NoOverlay(name.clone()));
+        }
+        let dir = place.state()?.dir;
+        Overlay::in_use(place, dir)
+    }
+
     /// Forgets what runs changed over a workspace's directory, also if the store's files about it
     /// are damaged.
     ///

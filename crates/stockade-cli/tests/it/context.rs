@@ -39,7 +39,7 @@ impl Context {
             .prefix("stockade-it-")
             .tempdir()
             .unwrap();
-        for name in ["home", "project"] {
+        for name in ["home", "project", "tmp"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
         let mut context = Self {
@@ -49,6 +49,8 @@ impl Context {
         };
         let home = context.home();
         context.set("HOME", home);
+        let temporary = context.temporary();
+        context.set("TMPDIR", temporary);
         context.set("PATH", std::env::var_os("PATH").unwrap_or_default());
         context
     }
@@ -65,7 +67,7 @@ impl Context {
         let top = ordinary.dir.path();
         std::fs::set_permissions(top, Permissions::from_mode(0o755)).unwrap();
         std::fs::copy(STOCKADE, top.join("stockade")).unwrap();
-        for directory in [ordinary.home(), ordinary.project()] {
+        for directory in [ordinary.home(), ordinary.project(), ordinary.temporary()] {
             ordinary.give(&directory);
         }
         vec![own, ordinary]
@@ -80,6 +82,11 @@ impl Context {
     pub(crate) fn project(&self) -> PathBuf {
         // Rules are about landing paths; a temporary directory may itself be behind a link.
         real(self.dir.path()).join("project")
+    }
+
+    /// Where the program keeps temporary files.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        real(self.dir.path()).join("tmp")
     }
 
     pub(crate) fn home(&self) -> PathBuf {

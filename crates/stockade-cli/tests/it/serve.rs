@@ -15,8 +15,8 @@ use crate::context::Context;
 use crate::session::await_that;
 
 /// A client of a server of its own.
-struct Client {
-    server: Child,
+pub(crate) struct Client {
+    pub(crate) server: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     last_id: u64,
@@ -26,7 +26,7 @@ struct Client {
 
 impl Client {
     /// Starts a server and greets it.
-    fn new(context: &Context) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         let mut client = Self::silent(context);
         client.ok("initialize", json!({"protocol": 1, "client": "test"}));
         client
@@ -60,7 +60,7 @@ impl Client {
 
     /// Sends a request without waiting for its answer.
     #[expect(clippy::needless_pass_by_value, reason = "callers make it on the spot")]
-    fn send(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -68,7 +68,7 @@ impl Client {
         id
     }
 
-    fn answer_to(&mut self, id: u64) -> Value {
+    pub(crate) fn answer_to(&mut self, id: u64) -> Value {
         loop {
             let mut answers = self.answers.iter();
             if let Some(at) = answers.position(|answer| answer["id"] == id) {
@@ -103,7 +103,7 @@ impl Client {
         answer["error"].clone()
     }
 
-    fn open(&mut self, params: Value) -> String {
+    pub(crate) fn open(&mut self, params: Value) -> String {
         self.ok("open", params)["session"]
             .as_str()
             .unwrap()
@@ -134,7 +134,7 @@ impl Client {
     }
 
     /// Runs a script to its end: its code and what it printed.
-    fn run(&mut self, session: &str, script: &str) -> (i64, String) {
+    pub(crate) fn run(&mut self, session: &str, script: &str) -> (i64, String) {
         let command = self.exec(session, script);
         let ended = self.wait(session, &command);
         (
@@ -144,7 +144,7 @@ impl Client {
     }
 
     /// Closes the connection and waits for the server's end.
-    fn leave(mut self) {
+    pub(crate) fn leave(mut self) {
         self.input = None;
         assert!(self.server.wait().unwrap().success());
     }

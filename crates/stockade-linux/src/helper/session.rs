@@ -45,6 +45,8 @@ pub(super) struct Session<'a> {
     /// The `/proc` of the supervisor's own pid namespace.
     proc: OwnedFd,
     spawner: Spawner,
+    /// A copy of what the mediator listens on, for the launcher.
+    listener: Option<OwnedFd>,
     /// What the spawner is to start next.
     waiting: VecDeque<(Job, Arc<Command>)>,
     /// The command that the spawner is starting, since when.
@@ -80,7 +82,7 @@ impl<'a> Session<'a> {
     where
         'a: 'scope,
     {
-        let spawner = Spawner::start(
+        let (spawner, listener) = Spawner::start(
             scope,
             plan,
             confined.filter,
@@ -95,6 +97,7 @@ impl<'a> Session<'a> {
             init,
             proc,
             spawner,
+            listener,
             waiting: VecDeque::new(),
             starting: None,
             commands,
@@ -109,6 +112,9 @@ impl<'a> Session<'a> {
 
     /// Serves the launcher until it is gone or closes the session.
     pub(super) fn serve(mut self, control: BorrowedFd<'_>, alive: &OwnedFd) -> io::Result<()> {
+        if let Some(listener) = self.listener.take() {
+            Report::Listener(listener).send(control)?;
+        }
         Report::Started(None).send(control)?;
         // A launcher that does not listen to denials must not hold the mediator up.
         rustix::io::ioctl_fionbio(control, true)?;

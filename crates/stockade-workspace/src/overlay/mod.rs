@@ -86,7 +86,8 @@ pub struct Overlay {
     index: Index,
     started: Time,
     began: Instant,
-    _lock: Lock,
+    /// `None`: another run uses the overlay, and this one only reads it.
+    lock: Option<Lock>,
 }
 
 impl Overlay {
@@ -104,7 +105,7 @@ impl Overlay {
             index,
             started: exactly_now(),
             began: Instant::now(),
-            _lock: lock,
+            lock: Some(lock),
         };
         transaction::recover(&overlay)?;
         // A commit that was finished just now may have left nothing.
@@ -117,12 +118,32 @@ impl Overlay {
         Ok(overlay)
     }
 
+    /// The overlay while another run uses it, to be read only: whatever would change it is refused.
+    pub(crate) fn in_use(place: Place, dir: PathBuf) -> Result<Self, Error> {
+        Ok(Self {
+            index: read_index(&place)?,
+            place,
+            dir,
+            started: exactly_now(),
+            began: Instant::now(),
+            lock: None,
+        })
+    }
+
+    fn require_lock(&self) -> Result<(), Error> {
+        match self.lock {
+            Some(_) => Ok(()),
+            None => Err(Error::OverlayBusy(self.place.name.clone())),
+        }
+    }
+
     /// The layer for a root: a directory with `upper` and `work`, as overlayfs takes it with the
     /// option `volatile`. Made if there is none.
     ///
     /// # Errors
     /// If it can't be made, or the store is in the root: a layer can't be over itself.
     pub fn layer(&mut self, root: &Path) -> Result<PathBuf, Error> {
+        self.require_lock()?;
         let layer = layer_path(&self.place.path, root)?;
         let boot = boot::current();
         let known = self.index.roots.iter().find(|known| known.path == root);
@@ -245,6 +266,7 @@ impl Overlay {
     /// # Errors
     /// If a layer can't be read or the note can't be written.
     pub fn note(&self) -> Result<(), Error> {
+        self.require_lock()?;
         let mut base = Base::load(&directory(&self.place))?;
         let mut is_new = false;
         for pair in self.pairs()? {
@@ -291,6 +313,7 @@ impl Overlay {
     /// # Errors
     /// If it can't be removed.
     pub fn discard(self) -> Result<(), Error> {
+        self.require_lock()?;
         remove(&self.place)
     }
 

@@ -24,6 +24,7 @@ const MAX_SNAPSHOTS: usize = 64;
 impl Overlay {
     /// Keeps what the overlay has now under a name; a snapshot of that name is replaced.
     pub(crate) fn snapshot(&self, name: &SnapshotName) -> Result<(), Error> {
+        self.require_lock()?;
         let path = snapshot_path(&self.place, name);
         if !path.exists() && snapshots(&self.place)?.len() >= MAX_SNAPSHOTS {
             return Err(Error::TooManySnapshots {
@@ -37,6 +38,7 @@ impl Overlay {
 
     /// Makes the overlay what it was when the snapshot was taken.
     pub(crate) fn restore_snapshot(self, name: &SnapshotName) -> Result<(), Error> {
+        self.require_lock()?;
         let path = snapshot_path(&self.place, name);
         self.require_snapshot(&path, name)?;
         put_copy(&self.place, &path, &directory(&self.place))
@@ -50,6 +52,7 @@ impl Overlay {
 
     /// Copies the overlay to a workspace that has none.
     pub(crate) fn copy_to(&self, other: &Place) -> Result<(), Error> {
+        self.require_lock()?;
         put_copy(other, &directory(&self.place), &directory(other))
     }
 
