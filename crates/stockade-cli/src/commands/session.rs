@@ -141,6 +141,11 @@ fn unknown(name: &str) -> Failure {
     Failure::text(Exit::NotSetUp, text).hint("stockade session list")
 }
 
+fn gone(name: &str) -> Failure {
+    let text = format!("the session `{name}` ended, and the command with it");
+    Failure::text(Exit::Signal(9), text).hint("stockade session list")
+}
+
 fn unreachable(error: std::io::Error) -> Failure {
     let error = anyhow::Error::new(error).context("can't reach the session");
     Failure::new(Exit::NotSetUp, error).hint("stockade session list")

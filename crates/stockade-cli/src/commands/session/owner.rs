@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::Signal;
-use stockade_engine::{Child, Session, SessionSpec, Spec};
+use stockade_engine::{Child, Ending, Session, SessionSpec, Spec};
 use stockade_linux::{Builder, Channel, ChannelListener, Signals};
 use stockade_policy::profile::{BasePolicy, Profile};
 use stockade_workspace::Overlay;
@@ -488,6 +488,10 @@ impl Owner<'_> {
             child.wait().map_err(run_failure)
         });
         match ran {
+            // Nobody but the client kills a single command, and the client is there.
+            Ok(finished) if matches!(finished.report.ending, Ending::Killed | Ending::Lost) => {
+                refusal(&super::gone(&self.name))
+            }
             Ok(finished) => Answer::Ended {
                 code: exit_of(&finished).code(),
                 remarks: remarks(&finished, false),
