@@ -42,7 +42,9 @@ pub(crate) use run::RunArgs;
 pub(crate) use serve::{McpArgs, McpWrapArgs, Preset, ServeArgs};
 #[cfg(target_os = "linux")]
 pub(crate) use session::{
-    ExecArgs, SessionArgs, SessionCloseArgs, SessionCommand, SessionListArgs, SessionOpenArgs,
+    ExecArgs, SessionArgs, SessionCloseArgs, SessionCommand, SessionCommitArgs, SessionDiffArgs,
+    SessionForkArgs, SessionListArgs, SessionNameArgs, SessionOpenArgs, SessionRestoreArgs,
+    SessionSnapshotArgs,
 };
 
 #[cfg(feature = "verify")]

@@ -163,6 +163,12 @@ pub trait NetworkGuard: Debug + Send {
 
     /// The name that an address inside stands for.
     fn name_of(&self, address: IpAddr) -> Option<String>;
+
+    /// Judges requests that come from now on by these rules; false if it can't do that.
+    fn set_rules(&self, rules: &NetworkRules) -> bool {
+        let _ = rules;
+        false
+    }
 }
 
 /// Connections of one kind to one host, with what was decided about them.

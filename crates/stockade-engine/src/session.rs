@@ -12,13 +12,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use stockade_linux::plan::Text;
+use stockade_linux::plan::{LinuxPlan, Text};
 use stockade_linux::{Builder, Denial, Order, Outcome, SessionCommand as Running};
+use stockade_policy::host::NetworkRules;
 use stockade_policy::profile::Backend;
 
 use crate::backend::{Engine, Held, Launch};
 use crate::child::{Child, RunError, is_directory, open_null};
-use crate::network::{NetworkGuard, NetworkRecord, NetworkService};
+use crate::network::{NetworkGuard, NetworkOrder, NetworkRecord, NetworkService};
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::report::{Ending, NetworkOutcome, Report};
 
@@ -74,8 +75,7 @@ impl Session {
         if plan.backend != Backend::Native {
             return Err(RunError::NoSessions(plan.backend));
         }
-        plan.linux.session = true;
-        plan.linux.command.argv.clear();
+        as_session(&mut plan.linux);
         let null = open_null()?;
         let launch = Launch {
             builder,
@@ -141,6 +141,32 @@ impl Session {
         })
     }
 
+    /// Takes over hosts and Unix sockets of a plan that differs in nothing else: they hold from now
+    /// on, for commands that run already too. False if the sandbox has to be built again for it;
+    /// then nothing has changed.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub fn adopt(&self, plan: &ExecPlan) -> Result<bool, RunError> {
+        let rules = |plan: &ExecPlan| plan.network.as_ref().map(|order| order.rules.clone());
+        if differs_beyond_grants(&self.plan, plan) {
+            return Ok(false);
+        }
+        // The sockets first: a grant that only half arrived is no more than was asked for.
+        let mediation = plan.linux.mediation.as_ref();
+        let granted = mediation.map_or(&[][..], |mediation| &mediation.unix_sockets);
+        let texts = granted.iter().map(|path| Text::new(path.as_path()));
+        let texts: Option<Vec<Text>> = texts.collect();
+        if let Some(texts) = texts {
+            self.engine.set_sockets(&texts)?;
+        }
+        let guard = locked(&self.network);
+        Ok(match (rules(plan), guard.as_ref()) {
+            (Some(rules), Some(guard)) => guard.set_rules(&rules),
+            (wanted, _) => wanted.is_none(),
+        })
+    }
+
     /// What is carried out.
     pub fn plan(&self) -> &ExecPlan {
         &self.plan
@@ -162,6 +188,14 @@ impl Session {
     /// # Errors
     /// If its end can't be known.
     pub fn close(mut self) -> Result<Report, RunError> {
+        self.end()
+    }
+
+    /// The same for a session that is replaced later: it starts no command any more.
+    ///
+    /// # Errors
+    /// If its end can't be known.
+    pub fn end(&mut self) -> Result<Report, RunError> {
         let outcome = self.engine.close().map_err(|source| RunError::Io {
             act: "wait for the session",
             source,
@@ -178,6 +212,30 @@ impl Session {
             network.unwrap_or_default(),
         ))
     }
+}
+
+/// Whether two plans differ in more than the hosts and Unix sockets that they grant.
+fn differs_beyond_grants(old: &ExecPlan, new: &ExecPlan) -> bool {
+    let rest = |plan: &ExecPlan| {
+        let mut linux = plan.linux.clone();
+        as_session(&mut linux);
+        if let Some(mediation) = &mut linux.mediation {
+            mediation.unix_sockets.clear();
+        }
+        let order = plan.network.clone().map(|mut order| {
+            order.rules = NetworkRules::default();
+            order
+        });
+        let opens_tls = plan.network.as_ref().map(NetworkOrder::opens_tls);
+        (plan.backend, linux, order, opens_tls)
+    };
+    rest(old) != rest(new)
+}
+
+/// The plan of a sandbox that stays open has no command.
+fn as_session(linux: &mut LinuxPlan) {
+    linux.session = true;
+    linux.command.argv.clear();
 }
 
 impl Held for Running {

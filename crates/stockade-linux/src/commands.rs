@@ -1,9 +1,9 @@
 //! The commands of a session that run now, as the supervisor and the mediator see them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use rustix::fs::{Dir, Mode, OFlags};
 use rustix::io::Errno;
@@ -37,9 +37,13 @@ impl Command {
     }
 }
 
-/// All commands of a session.
+/// All commands of a session, and what the launcher granted since the session was opened.
 #[derive(Debug, Default)]
-pub(crate) struct Commands(Mutex<Vec<Arc<Command>>>);
+pub(crate) struct Commands {
+    list: Mutex<Vec<Arc<Command>>>,
+    /// Sockets of the host that may be connected to, besides those of the plan.
+    sockets: RwLock<Vec<PathBuf>>,
+}
 
 impl Commands {
     pub(crate) fn add(&self, command: &Arc<Command>) {
@@ -92,8 +96,18 @@ impl Commands {
         Ok(())
     }
 
+    /// Has these be the sockets that were granted since the session was opened.
+    pub(crate) fn set_sockets(&self, granted: Vec<PathBuf>) {
+        *self.sockets.write().unwrap_or_else(PoisonError::into_inner) = granted;
+    }
+
+    pub(crate) fn is_socket_granted(&self, path: &Path) -> bool {
+        let granted = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
+        granted.iter().any(|one| one == path)
+    }
+
     fn list(&self) -> MutexGuard<'_, Vec<Arc<Command>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

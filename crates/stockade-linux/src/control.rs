@@ -24,6 +24,9 @@ pub(crate) enum Report {
     Exited { status: i32, cpu_limit: bool },
     /// A step failed; nothing of the command has run.
     Failed(Failure),
+    /// What the mediator of a session listens on. While the launcher holds a copy, calls of commands
+    /// wait when the mediator is killed, until the commands are; they don't fail with `ENOSYS`.
+    Listener(OwnedFd),
     /// Sockets that the launcher answers on; it may take several messages to send all.
     Sockets(Vec<OwnedFd>),
     /// The command was executed. In a session its process comes along, to wait for.
@@ -50,6 +53,7 @@ const USED: u8 = 5;
 const DENIED: u8 = 6;
 const STOPPED: u8 = 7;
 const SOCKETS: u8 = 8;
+const LISTENER: u8 = 9;
 
 /// The kernel takes at most 253 descriptors in one message (`SCM_MAX_FD`).
 const DESCRIPTORS: usize = 64;
@@ -115,6 +119,10 @@ impl Report {
                 message.push(FAILED);
                 failure.encode(&mut message);
             }
+            Self::Listener(listener) => {
+                message.push(LISTENER);
+                fds.push(listener.as_fd());
+            }
             Self::Sockets(sockets) => {
                 for part in sockets.chunks(DESCRIPTORS) {
                     let part: Vec<_> = part.iter().map(AsFd::as_fd).collect();
@@ -168,6 +176,7 @@ impl Report {
                 cpu_limit: u8::from_ne_bytes(take(&mut rest)?) != 0,
             },
             FAILED => Self::Failed(Failure::decode(rest)?),
+            LISTENER => Self::Listener(fds.pop()?),
             SOCKETS => Self::Sockets(fds),
             STARTED => Self::Started(fds.pop()),
             STOPPED => Self::Stopped,

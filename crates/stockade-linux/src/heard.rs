@@ -11,6 +11,8 @@ use crate::spawn::{Outcome, Usage};
 pub(crate) struct Heard {
     /// The launcher's end of the command's terminal.
     pub(crate) terminal: Option<OwnedFd>,
+    /// A copy of what the mediator listens on.
+    listener: Option<OwnedFd>,
     /// The wait status, and whether the CPU time was over.
     exited: Option<(i32, bool)>,
     pub(crate) used: Usage,
@@ -47,6 +49,7 @@ impl Heard {
                     peak_kib,
                 };
             }
+            Report::Listener(listener) => self.listener = Some(listener),
             Report::Failed(_) | Report::Sockets(_) | Report::Started(_) => {}
             Report::Stopped => self.stopped = true,
             Report::Terminal(terminal) => self.terminal = Some(terminal),

@@ -6,9 +6,9 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use stockade_policy::host::{Egress, Host, HostName, NetDecision};
+use stockade_policy::host::{Egress, Host, HostName, NetDecision, NetworkRules};
 use stockade_policy::profile::Masked;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -24,7 +24,7 @@ use crate::upstream::Upstream;
 
 #[derive(Debug)]
 pub(crate) struct Gate {
-    pub(crate) egress: Egress,
+    pub(crate) egress: CurrentEgress,
     pub(crate) limits: ProxyLimits,
     pub(crate) upstream: Option<Upstream>,
     pub(crate) ledger: Arc<Ledger>,
@@ -33,6 +33,27 @@ pub(crate) struct Gate {
     pub(crate) masks: Vec<Masked>,
     /// Opens TLS, where something in it must be read.
     pub(crate) inspector: Option<Arc<Inspector>>,
+}
+
+/// The list, which the user may widen while the sandbox stands.
+#[derive(Debug)]
+pub(crate) struct CurrentEgress(RwLock<Arc<Egress>>);
+
+impl CurrentEgress {
+    pub(crate) fn new(egress: Egress) -> Self {
+        Self(RwLock::new(Arc::new(egress)))
+    }
+
+    pub(crate) fn get(&self) -> Arc<Egress> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Has requests that come from now on be judged by these rules.
+    pub(crate) fn set_rules(&self, rules: NetworkRules) {
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mode = current.mode;
+        *current = Arc::new(Egress { mode, rules });
+    }
 }
 
 /// Where a client wants to go.
@@ -73,7 +94,7 @@ const MAX_ADDRESSES: usize = 16;
 impl Gate {
     /// Asks the list. A refusal is put on record.
     pub(crate) fn check(&self, target: Target, ask: Ask) -> Result<Opening, Denial> {
-        let decision = self.egress.decide(&target.host, target.port);
+        let decision = self.egress.get().decide(&target.host, target.port);
         if !decision.is_allowed() {
             return Err(self.deny(ask, Denial::new(&target, decision)));
         }
@@ -86,7 +107,7 @@ impl Gate {
 
     /// Whether only methods that ask pass, so that what shows no method does not.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.egress.rules.methods.is_limited()
+        self.egress.get().rules.methods.is_limited()
     }
 
     /// Who opens TLS to this host, if it must be opened and somebody can.
@@ -102,7 +123,7 @@ impl Gate {
         opening: &Opening,
         what: &'static str,
     ) -> Result<(), Denial> {
-        let decision = self.egress.rules.decide_unreadable(what);
+        let decision = self.egress.get().rules.decide_unreadable(what);
         if decision.is_allowed() {
             return Ok(());
         }
@@ -149,7 +170,7 @@ impl Gate {
     pub(crate) fn upstream_for(&self, target: &Target) -> Option<&Upstream> {
         let upstream = self.upstream.as_ref()?;
         let pinned = match &target.host {
-            Host::Name(name) => !self.egress.rules.pins(name).is_empty(),
+            Host::Name(name) => !self.egress.get().rules.pins(name).is_empty(),
             Host::Ip(_) => false,
         };
         (!pinned && upstream.serves(target)).then_some(upstream)
@@ -178,7 +199,8 @@ impl Gate {
             Host::Ip(ip) => return Ok(vec![SocketAddr::new(*ip, *port)]),
             Host::Name(name) => name,
         };
-        let pins = self.egress.rules.pins(name);
+        let egress = self.egress.get();
+        let pins = egress.rules.pins(name);
         let found = if pins.is_empty() {
             self.resolve(name, *port)
                 .await
@@ -189,7 +211,7 @@ impl Gate {
         let mut refused = None;
         let mut checked = Vec::new();
         for ip in found {
-            let decision = self.egress.decide_address(name, ip, *port);
+            let decision = egress.decide_address(name, ip, *port);
             if decision.is_allowed() {
                 checked.push(SocketAddr::new(ip, *port));
             } else {

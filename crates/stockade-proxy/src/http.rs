@@ -194,7 +194,7 @@ impl Front {
         };
         self.check_host(&ask, &request, &target)?;
         let opening = self.gate.check(target, ask)?;
-        let decision = methods::decide(&self.gate.egress.rules, &request);
+        let decision = methods::decide(&self.gate.egress.get().rules, &request);
         if !decision.is_allowed() {
             let denial = Denial::new(&opening.target, decision);
             return Err(self.gate.deny(opening.ask, denial).into());

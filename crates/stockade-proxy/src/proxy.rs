@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::config::{ConfigError, ProxyConfig};
 use crate::ending::Ending;
-use crate::gate::Gate;
+use crate::gate::{CurrentEgress, Gate};
 use crate::ledger::{Ledger, ProxyLogEntry, ProxyStats, Traffic};
 use crate::log_file;
 use crate::memory;
@@ -114,7 +114,7 @@ impl NetworkProxy {
             0
         };
         let gate = Gate {
-            egress,
+            egress: CurrentEgress::new(egress),
             limits: config.limits,
             upstream: config.upstream,
             ledger: Arc::new(Ledger::new(capacity, file)),
@@ -195,7 +195,7 @@ impl NetworkProxy {
     /// What the lists say about a host on a port, before anything is looked up.
     pub fn decide(&self, host: &str, port: u16) -> NetDecision {
         match Host::parse(host) {
-            Ok(host) => self.gate.egress.decide(&host, port),
+            Ok(host) => self.gate.egress.get().decide(&host, port),
             Err(error) => NetDecision::bad_host(error),
         }
     }

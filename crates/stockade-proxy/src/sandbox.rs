@@ -19,7 +19,7 @@ use std::sync::Arc;
 use stockade_engine::network::{
     NetworkGuard, NetworkOrder, NetworkRecord, NetworkService, NetworkSession, SocketRole,
 };
-use stockade_policy::host::{Egress, EgressMode};
+use stockade_policy::host::{Egress, EgressMode, NetworkRules};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -28,7 +28,7 @@ use self::forward::Connector;
 use self::names::Names;
 use crate::config::ProxyLimits;
 use crate::ending::End;
-use crate::gate::Gate;
+use crate::gate::{CurrentEgress, Gate};
 use crate::ledger::{Ledger, Traffic};
 use crate::log_file;
 use crate::memory;
@@ -57,6 +57,7 @@ pub struct SandboxProxy {
 struct Serving {
     end: End,
     thread: Option<std::thread::JoinHandle<()>>,
+    gate: Arc<Gate>,
     ledger: Arc<Ledger>,
     names: Arc<Names>,
 }
@@ -98,10 +99,10 @@ impl NetworkSession for Ready {
         let names = Arc::new(Names::new(order.addresses));
         let (end, ending) = End::new();
         let gate = Arc::new(Gate {
-            egress: Egress {
+            egress: CurrentEgress::new(Egress {
                 mode: EgressMode::Allowlist,
                 rules: order.rules.clone(),
-            },
+            }),
             limits: proxy.limits,
             upstream: proxy.upstream,
             ledger: Arc::clone(&ledger),
@@ -109,6 +110,7 @@ impl NetworkSession for Ready {
             masks: order.masks.clone(),
             inspector,
         });
+        let served_gate = Arc::clone(&gate);
         let exposed = forward::listen(&order.expose)?;
         let runtime = event_loop()?;
         let work = Work {
@@ -132,6 +134,7 @@ impl NetworkSession for Ready {
         Ok(Box::new(Serving {
             end,
             thread: Some(thread),
+            gate: served_gate,
             ledger,
             names,
         }))
@@ -236,6 +239,11 @@ impl NetworkGuard for Serving {
 
     fn name_of(&self, address: IpAddr) -> Option<String> {
         self.names.name_of(address).map(|name| name.to_string())
+    }
+
+    fn set_rules(&self, rules: &NetworkRules) -> bool {
+        self.gate.egress.set_rules(rules.clone());
+        true
     }
 }
 

@@ -282,7 +282,7 @@ fn contradiction(
 /// address may say any name.
 fn hides_name(gate: &Gate, opening: &Opening, reason: &str) -> Option<Mismatch> {
     let named = matches!(opening.target.host, Host::Name(_));
-    (named && !gate.egress.rules.danger_hidden_names).then(|| Mismatch::hidden(reason))
+    (named && !gate.egress.get().rules.danger_hidden_names).then(|| Mismatch::hidden(reason))
 }
 
 /// A fatal alert, so that the client says what it is about: `access_denied` (RFC 8446 section 6).

@@ -510,7 +510,36 @@ pub struct KeptBack {
     pub reason: String,
 }
 
-/// Parameters of `allow`: grants for commands that start later.
+/// Parameters of requests about a snapshot of a session's overlay.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "a version has these fields")]
+pub struct SnapshotId {
+    /// The session.
+    pub session: String,
+    /// The snapshot: at most 64 letters, digits, `.`, `_` and `-`, with a letter or digit in front.
+    pub name: String,
+}
+
+/// Result of `snapshots.list`.
+#[derive(Debug, JsonSchema, Serialize)]
+#[expect(clippy::exhaustive_structs, reason = "a version has these fields")]
+pub struct SnapshotList {
+    /// The names, in order.
+    pub snapshots: Vec<String>,
+}
+
+/// Result of `fork`.
+#[derive(Debug, JsonSchema, Serialize)]
+#[expect(clippy::exhaustive_structs, reason = "a version has these fields")]
+pub struct Forked {
+    /// The new session, for later requests.
+    pub session: String,
+    /// The name under which `stockade ws` knows the new overlay.
+    pub overlay: String,
+}
+
+/// Parameters of `allow`: more grants.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "a version has these fields")]
@@ -529,6 +558,17 @@ pub struct Allow {
     /// Paths to make writable.
     #[serde(default)]
     pub write: Vec<String>,
+}
+
+/// Result of `allow`.
+#[derive(Debug, JsonSchema, Serialize)]
+#[expect(clippy::exhaustive_structs, reason = "a version has these fields")]
+pub struct Allowed {
+    /// Whether the sandbox was built again: then `/tmp` is empty and processes in the background
+    /// are gone. Otherwise the grants hold at once, for commands that run too.
+    pub rebuilt: bool,
+    /// What the user should know.
+    pub warnings: Vec<String>,
 }
 
 /// Result of `report`: what the session enforces.

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use stockade::overlay::{Change, ChangeKind, Diff, Resolve};
+use stockade::overlay::{Change, ChangeKind, Diff, Resolve, SnapshotName};
 use stockade_workspace::Text;
 
 use crate::api;
-use crate::error::Failure;
+use crate::error::{Failure, Kind};
 use crate::session::{ServedSession, opened, shown};
 
 impl ServedSession {
@@ -57,6 +57,59 @@ impl ServedSession {
     pub fn discard(&self) -> Result<(), Failure> {
         self.while_closed(|sandbox| Ok(sandbox.discard()?))
     }
+
+    /// Keeps what the overlay has now under a name; a snapshot of that name is replaced.
+    ///
+    /// # Errors
+    /// If a command runs, the name can't be one, or the overlay can't be copied.
+    pub fn snapshot(&self, name: &str) -> Result<(), Failure> {
+        checked(name)?;
+        self.while_closed(|sandbox| Ok(sandbox.snapshot(name)?))
+    }
+
+    /// Returns the overlay to a snapshot.
+    ///
+    /// # Errors
+    /// If a command runs, or there is no such snapshot.
+    pub fn restore(&self, name: &str) -> Result<(), Failure> {
+        checked(name)?;
+        if let Ok(known) = self.snapshots()
+            && !known.snapshots.iter().any(|one| one == name)
+        {
+            let text = format!("the overlay has no snapshot `{name}`");
+            return Err(Failure::new(Kind::NoSuchSnapshot, text));
+        }
+        self.while_closed(|sandbox| Ok(sandbox.restore(name)?))
+    }
+
+    /// The names of the overlay's snapshots; commands may run meanwhile.
+    ///
+    /// # Errors
+    /// If the session has no overlay.
+    pub fn snapshots(&self) -> Result<api::SnapshotList, Failure> {
+        let open = self.read();
+        let names = opened(open.as_ref())?.session.snapshots()?;
+        Ok(api::SnapshotList {
+            snapshots: names.iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    /// Removes a snapshot of the overlay; commands may run meanwhile.
+    ///
+    /// # Errors
+    /// If there is no such snapshot.
+    pub fn remove_snapshot(&self, name: &str) -> Result<(), Failure> {
+        let open = self.read();
+        Ok(opened(open.as_ref())?.session.remove_snapshot(name)?)
+    }
+}
+
+/// A bad name must not cost the sandbox that is open.
+fn checked(name: &str) -> Result<(), Failure> {
+    let parsed = name.parse::<SnapshotName>();
+    parsed
+        .map(drop)
+        .map_err(|error| Failure::new(Kind::InvalidParams, error.to_string()))
 }
 
 impl api::Changes {

@@ -54,6 +54,8 @@ pub enum Kind {
     Unsupported = 14,
     /// The session has ended.
     Ended = 15,
+    /// The overlay has no such snapshot.
+    NoSuchSnapshot = 16,
 }
 
 /// An error, as it is answered.
@@ -139,8 +141,15 @@ fn kind_of(error: &Error) -> Kind {
         Error::Run(_) | Error::Select(_) => Kind::NotEnforceable,
         Error::NoOverlay | Error::NoStore => Kind::NoOverlay,
         Error::Overlay(WorkspaceError::HostChanged(_)) => Kind::Conflict,
-        Error::Overlay(WorkspaceError::OverlayBusy(_) | WorkspaceError::Busy(_)) => Kind::Busy,
-        Error::Overlay(WorkspaceError::NoChange { .. }) => Kind::InvalidParams,
+        Error::SessionBusy
+        | Error::Overlay(WorkspaceError::OverlayBusy(_) | WorkspaceError::Busy(_)) => Kind::Busy,
+        Error::Overlay(WorkspaceError::NoChange { .. } | WorkspaceError::Name(_)) => {
+            Kind::InvalidParams
+        }
+        Error::Overlay(WorkspaceError::NoOverlaySnapshot { .. }) => Kind::NoSuchSnapshot,
+        Error::Overlay(WorkspaceError::TooMany(_) | WorkspaceError::TooManySnapshots { .. }) => {
+            Kind::LimitReached
+        }
         Error::Overlay(_) | Error::NoHelper | Error::RelativeHelper(_) => Kind::Internal,
         _ => Kind::Policy,
     }

@@ -27,5 +27,5 @@ pub use line::{Line, LineReader, MAX_LINE_BYTES};
 pub use message::{Incoming, Malformed, parse};
 pub use open::builder;
 pub use schema::schema;
-pub use server::serve;
+pub use server::{check_line, serve};
 pub use session::{CommandSpec, ServedSession};

@@ -20,7 +20,12 @@ macro_rules! methods {
             "diff" => Diff: Diff -> Changes, "Show what commands changed in the overlay";
             "commit" => Commit: Commit -> Committed, "Apply changes to the workspace";
             "discard" => Discard: SessionId -> Done, "Drop the changes";
-            "allow" => Allow: Allow -> Done, "Add grants for commands that start later";
+            "snapshot" => Snapshot: SnapshotId -> Done, "Keep what the overlay has now under a name";
+            "restore" => Restore: SnapshotId -> Done, "Return the overlay to a snapshot";
+            "snapshots.list" => ListSnapshots: SessionId -> SnapshotList, "List the overlay's snapshots";
+            "snapshots.remove" => RemoveSnapshot: SnapshotId -> Done, "Remove a snapshot of the overlay";
+            "fork" => Fork: SessionId -> Forked, "Open a session over a copy of the overlay";
+            "allow" => Allow: Allow -> Allowed, "Add grants to a session";
             "report" => Report: SessionId -> Report, "Show what the session enforces";
             "close" => Close: SessionId -> Closed, "End a session and everything in it";
         }

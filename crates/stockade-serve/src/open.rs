@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use stockade::overlay::WorkspaceName;
 use stockade::{NetworkMode, Sandbox, SandboxBuilder};
 
 use crate::api;
@@ -11,9 +12,16 @@ use crate::error::{Failure, Kind};
 /// The running program itself, even if its file has been replaced since.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// The sandbox that `params` describe.
-pub(crate) fn build(params: &api::Open) -> Result<Sandbox, Failure> {
-    Ok(builder(params)?.build()?)
+/// The sandbox that `params` describe, over this overlay if it is not the workspace's own.
+pub(crate) fn build(
+    params: &api::Open,
+    overlay: Option<&WorkspaceName>,
+) -> Result<Sandbox, Failure> {
+    let mut builder = builder(params)?;
+    if let Some(name) = overlay {
+        builder.overlay_named(name);
+    }
+    Ok(builder.build()?)
 }
 
 /// The same before it is built. The running program must be Stockade's own: it is the helper.

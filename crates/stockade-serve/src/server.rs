@@ -92,6 +92,15 @@ macro_rules! request {
 }
 methods!(request);
 
+/// Reads a line as the server does, without carrying the request out.
+///
+/// # Errors
+/// If the line is no request, or its parameters are not those of the method.
+pub fn check_line(line: &[u8]) -> Result<(), Failure> {
+    let Incoming { method, params, .. } = parse(line).map_err(|bad| bad.failure)?;
+    Request::read(&method, params).map(drop)
+}
+
 fn read<T: serde::de::DeserializeOwned>(params: Value) -> Result<T, Failure> {
     serde_json::from_value(params)
         .map_err(|error| Failure::new(Kind::InvalidParams, format!("the parameters: {error}")))
@@ -168,9 +177,12 @@ impl Server {
             reply(outcome);
         };
         // Without a thread there is no answer, and nothing else can be done about it.
-        let _ = std::thread::Builder::new()
+        let spawned = std::thread::Builder::new()
             .name("request".to_owned())
             .spawn(work);
+        if spawned.is_err() {
+            self.requests.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     fn answer(&self, request: Request) -> Result<Value, Failure> {
@@ -215,7 +227,23 @@ impl Server {
                 value(served.session.commit(&params.paths, params.conflicts)?)
             }
             Request::Discard(params) => done(self.served(&params.session)?.session.discard()?),
-            Request::Allow(params) => done(self.served(&params.session)?.session.allow(&params)?),
+            Request::Snapshot(params) => {
+                let served = self.served(&params.session)?;
+                done(served.session.snapshot(&params.name)?)
+            }
+            Request::Restore(params) => {
+                let served = self.served(&params.session)?;
+                done(served.session.restore(&params.name)?)
+            }
+            Request::ListSnapshots(params) => {
+                value(self.served(&params.session)?.session.snapshots()?)
+            }
+            Request::RemoveSnapshot(params) => {
+                let served = self.served(&params.session)?;
+                done(served.session.remove_snapshot(&params.name)?)
+            }
+            Request::Fork(params) => self.fork(&params).and_then(value),
+            Request::Allow(params) => value(self.served(&params.session)?.session.allow(&params)?),
             Request::Report(params) => value(self.served(&params.session)?.session.report()?),
             Request::Close(params) => {
                 let served = self.state().sessions.remove(&params.session);
@@ -258,6 +286,32 @@ impl Server {
     }
 
     fn open(&self, params: api::Open) -> Result<api::Opened, Failure> {
+        let (served, session) = self.add_session(|| ServedSession::open(params))?;
+        let report = served.session.report()?;
+        Ok(api::Opened {
+            session,
+            workspace: served.session.workspace()?,
+            backend: report.backend,
+            warnings: report.warnings,
+        })
+    }
+
+    fn fork(&self, params: &api::SessionId) -> Result<api::Forked, Failure> {
+        let source = self.served(&params.session)?;
+        let mut overlay = String::new();
+        let (_, session) = self.add_session(|| {
+            let (session, name) = source.session.fork()?;
+            overlay = name;
+            Ok(session)
+        })?;
+        Ok(api::Forked { session, overlay })
+    }
+
+    /// Opens a session, if there is room for one, and gives it an id.
+    fn add_session(
+        &self,
+        open: impl FnOnce() -> Result<ServedSession, Failure>,
+    ) -> Result<(Arc<Served>, String), Failure> {
         let mut state = self.state();
         if state.sessions.len() + state.opening >= MAX_SESSIONS {
             let text = format!("{MAX_SESSIONS} sessions are open already; close one");
@@ -265,27 +319,21 @@ impl Server {
         }
         state.opening += 1;
         drop(state);
-        let opened = ServedSession::open(params);
+        let opened = open();
         let mut state = self.state();
         state.opening -= 1;
         let session = opened?;
         if state.is_closing {
             return Err(Failure::new(Kind::Ended, "the client is gone"));
         }
-        let (workspace, report) = (session.workspace()?, session.report()?);
         state.count += 1;
         let id = format!("s{}", state.count);
-        let served = Served {
+        let served = Arc::new(Served {
             session,
             commands: Mutex::default(),
-        };
-        state.sessions.insert(id.clone(), Arc::new(served));
-        Ok(api::Opened {
-            session: id,
-            workspace,
-            backend: report.backend,
-            warnings: report.warnings,
-        })
+        });
+        state.sessions.insert(id.clone(), Arc::clone(&served));
+        Ok((served, id))
     }
 
     fn exec(&self, params: api::Exec) -> Result<api::Started, Failure> {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+use stockade::overlay::WorkspaceName;
 use stockade::{Sandbox, Session, Stdio};
 
 use crate::api;
@@ -13,11 +14,13 @@ use crate::open;
 
 /// A sandbox that stays open for one client.
 ///
-/// An overlay can be committed or discarded, and a grant be added, only while the sandbox is closed.
-/// Then the sandbox is built again: `/tmp` is empty and what ran in the background is gone.
+/// An overlay can be changed from outside or copied, and a path be granted, only while the sandbox is
+/// closed. Then the sandbox is built again: `/tmp` is empty and what ran in the background is gone.
 #[derive(Debug)]
 pub struct ServedSession {
     params: Mutex<api::Open>,
+    /// The overlay that is a copy of another session's, if it is one.
+    fork: Option<WorkspaceName>,
     /// None when it was closed, or could not be opened again.
     open: RwLock<Option<Opened>>,
     commands: Mutex<Vec<Command>>,
@@ -56,12 +59,33 @@ impl ServedSession {
     /// # Errors
     /// If the policy can't be read or enforced.
     pub fn open(params: api::Open) -> Result<Self, Failure> {
-        let opened = Opened::new(&params)?;
+        Self::over(params, None)
+    }
+
+    /// Opens a session over this overlay, if it is not the workspace's own.
+    fn over(params: api::Open, fork: Option<WorkspaceName>) -> Result<Self, Failure> {
+        let opened = Opened::new(&params, fork.as_ref())?;
         Ok(Self {
             params: Mutex::new(params),
+            fork,
             open: RwLock::new(Some(opened)),
             commands: Mutex::default(),
         })
+    }
+
+    /// Opens a session with the same policy over a copy of the overlay.
+    ///
+    /// # Errors
+    /// If a command runs, the session has no overlay, or the copy can't be made.
+    pub fn fork(&self) -> Result<(Self, String), Failure> {
+        let sandbox = self.while_closed(|sandbox| Ok(sandbox.fork()?))?;
+        let name = sandbox.overlay_name()?.clone();
+        let fork = Self::over(self.params(), Some(name.clone()));
+        let fork = fork.inspect_err(|_| {
+            // What was copied is of no use to anybody.
+            let _ = sandbox.remove_overlay();
+        })?;
+        Ok((fork, name.to_string()))
     }
 
     /// Starts a command.
@@ -105,11 +129,13 @@ impl ServedSession {
         Ok(command)
     }
 
-    /// Adds grants for commands that start later, by building the sandbox again.
+    /// Adds grants. Hosts and Unix sockets hold at once, unless the sandbox needs a part for them that
+    /// it was built without; other grants need the sandbox to be built again.
     ///
     /// # Errors
-    /// If a command runs, or the grants can't be enforced; then the session is as it was.
-    pub fn allow(&self, grants: &api::Allow) -> Result<(), Failure> {
+    /// If the sandbox has to be built again and a command runs, or the grants can't be enforced; then
+    /// the session is as it was.
+    pub fn allow(&self, grants: &api::Allow) -> Result<api::Allowed, Failure> {
         let mut params = self.params.lock().unwrap_or_else(PoisonError::into_inner);
         let mut wider = params.clone();
         wider.allow.extend(grants.hosts.iter().cloned());
@@ -117,11 +143,22 @@ impl ServedSession {
         wider.read.extend(grants.read.iter().cloned());
         wider.write.extend(grants.write.iter().cloned());
         // What can't be read must not cost the sandbox that is open.
-        open::build(&wider)?;
+        let sandbox = open::build(&wider, self.fork.as_ref())?;
+        let adopted = opened(self.read().as_ref())?.session.adopt(&sandbox)?;
+        if let Some(warnings) = adopted {
+            *params = wider;
+            return Ok(api::Allowed {
+                rebuilt: false,
+                warnings,
+            });
+        }
         match self.reopen(&wider, |_| Ok(())) {
             Ok(()) => {
                 *params = wider;
-                Ok(())
+                Ok(api::Allowed {
+                    rebuilt: true,
+                    warnings: self.report()?.warnings,
+                })
             }
             Err(failure) => {
                 self.reopen(&params, |_| Ok(()))?;
@@ -130,17 +167,20 @@ impl ServedSession {
         }
     }
 
-    /// Closes the sandbox, does something with what it left, and builds the sandbox again.
+    /// Closes the sandbox, does something with the overlay, and builds the sandbox again.
     pub(crate) fn while_closed<T>(
         &self,
         act: impl FnOnce(&Sandbox) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let params = self
-            .params
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        self.reopen(&params, act)
+        if let Some(open) = self.read().as_ref() {
+            open.sandbox.overlay_name()?;
+        }
+        self.reopen(&self.params(), act)
+    }
+
+    fn params(&self) -> api::Open {
+        let params = self.params.lock().unwrap_or_else(PoisonError::into_inner);
+        params.clone()
     }
 
     fn reopen<T>(
@@ -160,9 +200,9 @@ impl ServedSession {
                 session.close()?;
                 act(&sandbox)
             }
-            None => open::build(params).and_then(|sandbox| act(&sandbox)),
+            None => open::build(params, self.fork.as_ref()).and_then(|sandbox| act(&sandbox)),
         };
-        *open = Some(Opened::new(params)?);
+        *open = Some(Opened::new(params, self.fork.as_ref())?);
         acted
     }
 
@@ -175,10 +215,14 @@ impl ServedSession {
         for command in self.commands().drain(..) {
             command.kill();
         }
-        let Some(Opened { session, .. }) = open.take() else {
+        let Some(Opened { session, sandbox }) = open.take() else {
             return Ok(api::Closed::default());
         };
         let report = session.close()?;
+        if self.fork.is_some() && sandbox.diff()?.changes.is_empty() {
+            // Nobody would look for it.
+            sandbox.remove_overlay()?;
+        }
         let records = report.network.iter().map(serde_json::to_value);
         Ok(api::Closed {
             denials: report.denials.iter().map(Into::into).collect(),
@@ -227,8 +271,8 @@ impl ServedSession {
 }
 
 impl Opened {
-    fn new(params: &api::Open) -> Result<Self, Failure> {
-        let sandbox = open::build(params)?;
+    fn new(params: &api::Open, fork: Option<&WorkspaceName>) -> Result<Self, Failure> {
+        let sandbox = open::build(params, fork)?;
         let session = sandbox.open()?;
         Ok(Self { session, sandbox })
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::id::{ObjectId, SnapshotId};
-use crate::name::{NameError, WorkspaceName};
+use crate::name::{NameError, SnapshotName, WorkspaceName};
 use crate::state::Status;
 
 /// Why an operation on a store or workspace failed. Nothing of the last complete state is lost.
@@ -145,6 +145,22 @@ pub enum Error {
     /// There is nothing over the workspace's directory.
     #[error("the workspace `{0}` has no overlay")]
     NoOverlay(WorkspaceName),
+    /// The overlay has no snapshot of that name.
+    #[error("the overlay of `{workspace}` has no snapshot `{name}`")]
+    NoOverlaySnapshot {
+        /// Which workspace.
+        workspace: WorkspaceName,
+        /// What was asked for.
+        name: SnapshotName,
+    },
+    /// The overlay has as many snapshots as it may.
+    #[error("the overlay of `{workspace}` has {limit} snapshots, which is its limit")]
+    TooManySnapshots {
+        /// Which workspace.
+        workspace: WorkspaceName,
+        /// How many it may have.
+        limit: usize,
+    },
     /// An overlay belongs to the directory it was made over.
     #[error("the overlay of `{0}` belongs to the directory that it was made over")]
     HasOverlay(WorkspaceName),

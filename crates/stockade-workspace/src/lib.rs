@@ -73,7 +73,7 @@ pub use id::{ObjectId, ParseIdError, SnapshotId};
 pub use identity::Identity;
 pub use input::Input;
 pub use manager::{CreateOptions, RunLock, WorkspaceManager};
-pub use name::{NameError, WorkspaceName};
+pub use name::{NameError, SnapshotName, WorkspaceName};
 pub use overlay::{CommitOptions, CommitReport, Overlay, Resolve};
 pub use process::Freezer;
 pub use progress::{Progress, Silent};

@@ -14,7 +14,7 @@ use crate::guard::{AllowAll, CommitGuard, KeptBack};
 use crate::identity::Identity;
 use crate::import;
 use crate::input::Input;
-use crate::name::WorkspaceName;
+use crate::name::{SnapshotName, WorkspaceName};
 use crate::overlay::{self, Overlay};
 use crate::process;
 use crate::progress::Progress;
@@ -371,6 +371,20 @@ impl WorkspaceManager {
         Ok(Overlay::exists(&place).then_some(overlay))
     }
 
+    /// The overlay of a workspace while another run uses it, to be read only.
+    ///
+    /// # Errors
+    /// If there is no such workspace or overlay.
+    pub fn overlay_in_use(&self, name: &WorkspaceName) -> Result<Overlay, Error> {
+        let session = self.store.enter()?;
+        let place = Place::find(&session, name)?;
+        if !Overlay::exists(&place) {
+            return Err(Error::NoOverlay(name.clone()));
+        }
+        let dir = place.state()?.dir;
+        Overlay::in_use(place, dir)
+    }
+
     /// Forgets what runs changed over a workspace's directory, also if the store's files about it
     /// are damaged.
     ///
@@ -383,6 +397,66 @@ impl WorkspaceManager {
             overlay::discard(&place)
         } else {
             Err(Error::NoOverlay(name.clone()))
+        }
+    }
+
+    /// Keeps what an overlay has now under a name; a snapshot of that name is replaced. Nothing may
+    /// run over the overlay.
+    ///
+    /// # Errors
+    /// If there are too many snapshots, or a layer can't be copied; then there is no new one.
+    pub fn snapshot_overlay(&self, overlay: &Overlay, name: &SnapshotName) -> Result<(), Error> {
+        let _session = self.store.enter()?;
+        overlay.snapshot(name)
+    }
+
+    /// Makes an overlay what it was when the snapshot was taken.
+    ///
+    /// # Errors
+    /// If there is no such snapshot, or it can't be copied; then the overlay is as it was.
+    pub fn restore_overlay(&self, overlay: Overlay, name: &SnapshotName) -> Result<(), Error> {
+        let _session = self.store.enter()?;
+        overlay.restore_snapshot(name)
+    }
+
+    /// Removes a snapshot of an overlay.
+    ///
+    /// # Errors
+    /// If there is no such snapshot, or it can't be removed.
+    pub fn remove_overlay_snapshot(
+        &self,
+        overlay: &Overlay,
+        name: &SnapshotName,
+    ) -> Result<(), Error> {
+        let _session = self.store.enter()?;
+        overlay.remove_snapshot(name)
+    }
+
+    /// Makes a workspace of the same directory whose overlay is a copy of this one. Its name is that
+    /// of the overlay's workspace with a number.
+    ///
+    /// # Errors
+    /// If there are too many workspaces, or a layer can't be copied; then there is no new one.
+    pub fn fork_overlay(&self, overlay: &Overlay) -> Result<WorkspaceName, Error> {
+        let session = self.store.enter()?;
+        let options = CreateOptions {
+            no_baseline: true,
+            ..CreateOptions::default()
+        };
+        let mut number = 2;
+        let held = loop {
+            let name = overlay.name().numbered(number);
+            match self.make(&session, &name, overlay.dir(), &options) {
+                Err(Error::Exists(_)) => number += 1,
+                made => break made?,
+            }
+        };
+        match overlay.copy_to(&held.place) {
+            Ok(()) => Ok(held.place.name),
+            Err(error) => {
+                self.discard_files(&held.place)?;
+                Err(error)
+            }
         }
     }
 

@@ -1,5 +1,5 @@
-//! Names of workspaces. They become names of directories in the store and words on command
-//! lines, so they are checked once, here, and are harmless from then on.
+//! Names of workspaces and of their overlays' snapshots. They become names of directories in the
+//! store and words on command lines, so they are checked once, here, and are harmless from then on.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,12 +11,20 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct WorkspaceName(String);
 
-/// A name that can't be one of a workspace.
+/// The name of an overlay's snapshot, with the same letters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SnapshotName(String);
+
+/// A name that can't be one of a workspace or a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` can't be the name of a workspace: at most 64 letters, digits, `.`, `_`, `-`, with a letter or digit in front"
+    "`{text}` can't be the name of a {what}: at most 64 letters, digits, `.`, `_`, `-`, with a letter or digit in front"
 )]
-pub struct NameError(String);
+pub struct NameError {
+    what: &'static str,
+    text: String,
+}
 
 const LONGEST: usize = 64;
 
@@ -40,45 +48,67 @@ impl WorkspaceName {
         let prefix = if kept.is_empty() { "ws" } else { kept };
         Self(format!("{prefix}-{}", &hash[..8]))
     }
+
+    /// The same name with a number behind it, cut to what a name can hold.
+    #[must_use]
+    pub fn numbered(&self, number: u32) -> Self {
+        let end = format!("-{number}");
+        let kept = self.0.len().min(LONGEST - end.len());
+        Self(format!("{}{end}", &self.0[..kept]))
+    }
 }
 
 fn is_plain(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-')
 }
 
-impl FromStr for WorkspaceName {
-    type Err = NameError;
+/// The text itself, if it can be a name.
+fn checked(what: &'static str, text: &str) -> Result<String, NameError> {
+    let begins_well = text.starts_with(|letter: char| letter.is_ascii_alphanumeric());
+    if begins_well && text.len() <= LONGEST && text.chars().all(is_plain) {
+        return Ok(text.to_owned());
+    }
+    let shown: String = text.chars().take(LONGEST + 1).collect();
+    Err(NameError {
+        what,
+        text: shown.escape_debug().to_string(),
+    })
+}
 
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        let begins_well = text.starts_with(|letter: char| letter.is_ascii_alphanumeric());
-        if begins_well && text.len() <= LONGEST && text.chars().all(is_plain) {
-            Ok(Self(text.to_owned()))
-        } else {
-            let shown: String = text.chars().take(LONGEST + 1).collect();
-            Err(NameError(shown.escape_debug().to_string()))
+macro_rules! name {
+    ($name:ident, $what:literal) => {
+        impl FromStr for $name {
+            type Err = NameError;
+
+            fn from_str(text: &str) -> Result<Self, NameError> {
+                checked($what, text).map(Self)
+            }
         }
-    }
+
+        impl TryFrom<String> for $name {
+            type Error = NameError;
+
+            fn try_from(text: String) -> Result<Self, NameError> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
 }
 
-impl TryFrom<String> for WorkspaceName {
-    type Error = NameError;
-
-    fn try_from(text: String) -> Result<Self, NameError> {
-        text.parse()
-    }
-}
-
-impl From<WorkspaceName> for String {
-    fn from(name: WorkspaceName) -> Self {
-        name.0
-    }
-}
-
-impl fmt::Display for WorkspaceName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+name!(WorkspaceName, "workspace");
+name!(SnapshotName, "snapshot");
 
 #[cfg(test)]
 mod tests {
@@ -90,6 +120,7 @@ mod tests {
             "", ".", "..", "../x", "a/b", "-f", ".hidden", "a b", "a\0b", "é", "a\n",
         ] {
             assert!(bad.parse::<WorkspaceName>().is_err(), "{bad:?}");
+            assert!(bad.parse::<SnapshotName>().is_err(), "{bad:?}");
         }
         assert!("x".repeat(65).parse::<WorkspaceName>().is_err());
         for good in ["a", "feature-1", "A.b_c", "0"] {
@@ -102,6 +133,8 @@ mod tests {
         for path in ["/", "/home/me/my project", "/x/.config", "/tmp/---", "/é/ü"] {
             let name = WorkspaceName::for_directory(path.as_ref());
             assert_eq!(name.as_str().parse::<WorkspaceName>().unwrap(), name);
+            let last = name.numbered(u32::MAX);
+            assert_eq!(last.as_str().parse::<WorkspaceName>().unwrap(), last);
         }
     }
 }

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::env;
 use std::error::Error;
 use std::fs;
+use std::io;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,12 @@ const MAX_OF_BARE: f64 = 2.0;
 const MAX_OF_BWRAP: f64 = 0.25;
 const MAX_OPENING: Duration = Duration::from_micros(500);
 const MAX_KIB: u64 = 3 << 10;
+const MAX_GROWTH_KIB: u64 = 64;
+const MAX_BESIDE_OUTPUT: f64 = 1.1;
+
+/// How many commands run before memory is measured for the first time, and until the second time.
+const WARM_UP_COMMANDS: usize = 100;
+const COMMANDS: usize = 1000;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -37,6 +44,8 @@ fn main() -> Outcome<ExitCode> {
     println!("helper {helper}, p50 of {RUNS} runs");
     commands(&sandbox)?;
     opening(&sandbox)?;
+    growth(&sandbox)?;
+    beside_output(&sandbox)?;
     memory(&sandbox)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -97,13 +106,61 @@ fn opening(sandbox: &Sandbox) -> Outcome<()> {
     Ok(())
 }
 
-fn memory(sandbox: &Sandbox) -> Outcome<()> {
-    let sessions: Vec<Session> = (0..OPEN_SESSIONS)
-        .map(|_| sandbox.open())
-        .collect::<Result<_, _>>()?;
+/// What 1,000 commands leave in the memory of the session's processes.
+fn growth(sandbox: &Sandbox) -> Outcome<()> {
+    let session = sandbox.open()?;
+    let run = |count: usize| (0..count).try_for_each(|_| run_inside(&session));
+    run(WARM_UP_COMMANDS)?;
+    let before = held_kib()?;
+    run(COMMANDS)?;
+    let more = held_kib()?.saturating_sub(before);
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+    promise(
+        "KiB more after 1000 commands",
+        more as f64,
+        MAX_GROWTH_KIB as f64,
+    );
+    Ok(())
+}
+
+/// What a command takes while another one writes without end to somebody who reads.
+fn beside_output(sandbox: &Sandbox) -> Outcome<()> {
+    let session = sandbox.open()?;
+    let mut alone = || run_inside(&session);
+    let quiet = medians(&mut [&mut alone])?[0];
+    let mut writer = session.command("/bin/sh");
+    let script = "exec head -c 1073741824 /dev/zero";
+    writer.args(["-c", script]).stdin(stockade::Stdio::Null);
+    let mut writer = writer.stdout(stockade::Stdio::Piped).spawn()?;
+    let output = writer.stdout.take();
+    let reader = std::thread::spawn(move || {
+        output.map_or(Ok(0), |mut output| io::copy(&mut output, &mut io::sink()))
+    });
+    let mut beside = Vec::new();
+    while !reader.is_finished() {
+        let begun = Instant::now();
+        run_inside(&session)?;
+        beside.push(begun.elapsed());
+    }
+    let written = reader.join().map_err(|_| "the reader failed")??;
+    writer.wait()?;
+    beside.sort_unstable();
+    let busy = beside.get(beside.len() / 2).copied().unwrap_or(quiet);
+    println!(
+        "{quiet:?} alone, {busy:?} while {} MiB were written, {} commands",
+        written >> 20,
+        beside.len()
+    );
+    let ratio = busy.as_secs_f64() / quiet.as_secs_f64();
+    promise("of alone", ratio, MAX_BESIDE_OUTPUT);
+    Ok(())
+}
+
+/// The proportional memory of the helpers and supervisors of all open sessions. Init shares its
+/// supervisor's memory.
+fn held_kib() -> Outcome<u64> {
     let mut held = 0;
     let mut above = HashSet::from([std::process::id()]);
-    // Helpers, and below them supervisors. Init shares its supervisor's memory.
     for _ in 0..2 {
         above = children(&above)?;
         held += above
@@ -111,7 +168,14 @@ fn memory(sandbox: &Sandbox) -> Outcome<()> {
             .filter_map(|pid| proportional_kib(*pid))
             .sum::<u64>();
     }
-    let each = held / OPEN_SESSIONS;
+    Ok(held)
+}
+
+fn memory(sandbox: &Sandbox) -> Outcome<()> {
+    let sessions: Vec<Session> = (0..OPEN_SESSIONS)
+        .map(|_| sandbox.open())
+        .collect::<Result<_, _>>()?;
+    let each = held_kib()? / OPEN_SESSIONS;
     println!("{} sessions open", sessions.len());
     #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     promise("KiB each", each as f64, MAX_KIB as f64);
@@ -179,7 +243,7 @@ fn medians(ways: &mut [&mut dyn FnMut() -> Outcome<()>]) -> Outcome<Vec<Duration
 
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
-    times[RUNS / 2]
+    times[times.len() / 2]
 }
 
 fn millis(time: Duration) -> f64 {

@@ -232,6 +232,13 @@ impl SandboxBuilder {
         self
     }
 
+    /// The same with the overlay of this name, instead of the workspace's own.
+    #[cfg(feature = "overlay")]
+    pub fn overlay_named(&mut self, name: &crate::overlay::WorkspaceName) -> &mut Self {
+        self.overlay.get_or_insert_default().name = Some(name.clone());
+        self
+    }
+
     /// The absolute path of the program that builds sandboxes, `stockade-init` or `stockade`.
     /// Needed only by programs that do not call [`init`](crate::init).
     pub fn helper(&mut self, program: impl Into<PathBuf>) -> &mut Self {

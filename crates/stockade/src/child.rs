@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use stockade_engine::{Child as Running, Finished};
 
@@ -18,8 +19,9 @@ pub struct Child {
     pub(crate) running: Running,
     #[cfg(feature = "overlay")]
     pub(crate) overlay: Option<stockade_workspace::Overlay>,
-    /// Whether its outputs may stay open after its end: in a session, by what it left behind.
-    pub(crate) is_in_session: bool,
+    /// Shared with the session that the command runs in. There, what a command left behind may keep
+    /// its outputs open after its end.
+    pub(crate) session: Option<Arc<()>>,
     /// The other end of the command's standard input, if it was [`Stdio::Piped`](crate::Stdio).
     pub stdin: Option<File>,
     /// The other end of its standard output.

@@ -247,7 +247,7 @@ impl Command {
             running,
             #[cfg(feature = "overlay")]
             overlay,
-            is_in_session: false,
+            session: None,
             stdin: stdin.outer,
             stdout: stdout.outer,
             stderr: stderr.outer,

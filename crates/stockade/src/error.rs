@@ -76,6 +76,9 @@ pub enum Error {
     /// Nothing here reaches a level.
     #[error(transparent)]
     Select(#[from] SelectError),
+    /// A command of the session runs, or its `Child` was not dropped.
+    #[error("a command runs in the session; wait for it or kill it first")]
+    SessionBusy,
     /// The sandbox was built without an overlay.
     #[error("the sandbox has no overlay: build it with `SandboxBuilder::overlay`")]
     NoOverlay,

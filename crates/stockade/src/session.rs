@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use stockade_engine::{Attempt, ExecPlan, Finished, Report, Session as Engine, SessionSpec, Spec};
@@ -36,6 +37,9 @@ pub struct Session {
     engine: Engine,
     #[cfg(feature = "overlay")]
     pub(crate) overlay: Option<stockade_workspace::Overlay>,
+    sandbox: Sandbox,
+    /// Each command that runs has a copy.
+    commands: Arc<()>,
 }
 
 /// A command to be started in a session.
@@ -55,12 +59,7 @@ impl Sandbox {
         let parts = &self.parts;
         #[cfg(feature = "overlay")]
         let mut overlay = self.open_overlay()?;
-        let spec = Spec {
-            env: std::env::vars_os().collect(),
-            #[cfg(feature = "overlay")]
-            overlay: overlay.is_some(),
-            ..Engine::spec()
-        };
+        let spec = self.session_spec();
         let mut choice = parts.backends.choose(&parts.profile, &parts.helper)?;
         #[cfg_attr(
             not(feature = "overlay"),
@@ -79,7 +78,18 @@ impl Sandbox {
             engine,
             #[cfg(feature = "overlay")]
             overlay,
+            sandbox: self.clone(),
+            commands: Arc::default(),
         })
+    }
+
+    fn session_spec(&self) -> Spec {
+        Spec {
+            env: std::env::vars_os().collect(),
+            #[cfg(feature = "overlay")]
+            overlay: self.parts.overlay.is_some(),
+            ..Engine::spec()
+        }
     }
 }
 
@@ -94,6 +104,63 @@ impl Session {
             },
             standard: [Stdio::Inherit, Stdio::Inherit, Stdio::Inherit],
         }
+    }
+
+    /// The sandbox that the session is of.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// Takes over the hosts and Unix sockets that another sandbox grants and that differs in nothing
+    /// else: they hold at once, for commands that run already too. `None`: the sandbox has to be
+    /// built again for what differs; then nothing has changed. Otherwise what the user should know.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), stockade::Error> {
+    /// # stockade::init();
+    /// use stockade::Sandbox;
+    ///
+    /// let session = Sandbox::builder().allow("crates.io").build()?.open()?;
+    /// let wider = Sandbox::builder().allow("crates.io").allow("docs.rs").build()?;
+    /// assert!(session.adopt(&wider)?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the other policy can't be enforced here, or the session has ended.
+    pub fn adopt(&self, sandbox: &Sandbox) -> Result<Option<Vec<String>>, Error> {
+        let parts = &sandbox.parts;
+        let mut choice = parts.backends.choose(&parts.profile, &parts.helper)?;
+        #[cfg_attr(
+            not(feature = "overlay"),
+            expect(unused_mut, reason = "nothing edits it")
+        )]
+        let mut plan = choice.next(&sandbox.session_spec())?;
+        #[cfg(feature = "overlay")]
+        if let Some(overlay) = &self.overlay {
+            crate::overlay::name_layers(&mut plan, overlay)?;
+        }
+        let is_adopted = self.engine.adopt(&plan)?;
+        Ok(is_adopted.then_some(plan.warnings))
+    }
+
+    /// Ends the sandbox, does something with what it left, and builds the sandbox again.
+    #[cfg(feature = "overlay")]
+    pub(crate) fn rebuild<T>(
+        &mut self,
+        act: impl FnOnce(&Sandbox) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if Arc::strong_count(&self.commands) > 1 {
+            return Err(Error::SessionBusy);
+        }
+        self.engine.end()?;
+        if let Some(overlay) = self.overlay.take() {
+            overlay.note()?;
+        }
+        let acted = act(&self.sandbox);
+        *self = self.sandbox.open()?;
+        acted
     }
 
     /// What is enforced for every command.
@@ -207,7 +274,7 @@ impl SessionCommand<'_> {
             running,
             #[cfg(feature = "overlay")]
             overlay: None,
-            is_in_session: true,
+            session: Some(Arc::clone(&self.session.commands)),
             stdin: stdin.outer,
             stdout: stdout.outer,
             stderr: stderr.outer,

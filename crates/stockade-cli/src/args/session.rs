@@ -1,6 +1,6 @@
 //! The flags of `stockade session` and `stockade exec`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -41,6 +41,41 @@ Examples:
   stockade session close build
   stockade session close --all")]
     Close(SessionCloseArgs),
+    /// Show what commands changed in the session's overlay
+    #[command(after_help = "\
+Examples:
+  stockade session diff build
+  stockade session diff build --summary")]
+    Diff(SessionDiffArgs),
+    /// Apply changes in the session's overlay to the real directory
+    #[command(after_help = "\
+Examples:
+  stockade session commit build
+  stockade session commit build src/lib.rs")]
+    Commit(SessionCommitArgs),
+    /// Drop what commands changed in the session's overlay
+    #[command(after_help = "\
+Examples:
+  stockade session discard build")]
+    Discard(SessionNameArgs),
+    /// Keep the state of the session's overlay under a name, or list these names
+    #[command(after_help = "\
+Examples:
+  stockade session snapshot build before-upgrade
+  stockade session snapshot build
+  stockade session snapshot build before-upgrade --remove")]
+    Snapshot(SessionSnapshotArgs),
+    /// Return the session's overlay to a snapshot
+    #[command(after_help = "\
+Examples:
+  stockade session restore build before-upgrade")]
+    Restore(SessionRestoreArgs),
+    /// Open a second session over a copy of the session's overlay, and print its name
+    #[command(after_help = "\
+Examples:
+  stockade session fork build
+  stockade session fork build experiment")]
+    Fork(SessionForkArgs),
 }
 
 impl SessionCommand {
@@ -49,6 +84,12 @@ impl SessionCommand {
             Self::Open(args) => args.output,
             Self::List(args) => args.output,
             Self::Close(args) => args.output,
+            Self::Diff(args) => args.output,
+            Self::Commit(args) => args.output,
+            Self::Discard(args) => args.output,
+            Self::Snapshot(args) => args.output,
+            Self::Restore(args) => args.output,
+            Self::Fork(args) => args.output,
         }
     }
 }
@@ -93,6 +134,129 @@ pub(crate) struct SessionOpenArgs {
     /// Be the process that owns the session
     #[arg(long, hide = true)]
     pub(crate) owner: bool,
+
+    /// The overlay of a fork, instead of that of the session that was forked
+    #[arg(long, hide = true)]
+    pub(crate) fork_overlay: Option<OsString>,
+
+    /// The name of a fork [default: s1, s2, ...]
+    #[arg(long, hide = true)]
+    pub(crate) fork_name: Option<String>,
+}
+
+impl SessionOpenArgs {
+    /// The name that the session is to have; `None`: the first free one.
+    pub(crate) fn wanted_name(&self) -> Option<&str> {
+        match &self.fork_overlay {
+            Some(_) => self.fork_name.as_deref(),
+            None => self.name.as_deref(),
+        }
+    }
+
+    /// The overlay's name, if the session has an overlay; `Some(None)`: that of the directory.
+    #[expect(clippy::option_option, reason = "as the flag has it")]
+    pub(crate) fn wanted_overlay(&self) -> Option<Option<&OsStr>> {
+        match &self.fork_overlay {
+            Some(name) => Some(Some(name)),
+            None => self.overlay.as_ref().map(Option::as_deref),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionNameArgs {
+    /// Name of the session
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionDiffArgs {
+    /// Name of the session
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// Only how many lines changed where
+    #[arg(long, conflicts_with = "summary")]
+    pub(crate) stat: bool,
+
+    /// Only what happened to which file
+    #[arg(long)]
+    pub(crate) summary: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionCommitArgs {
+    /// Name of the session
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// Only these files, and what is below them
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Replace files that changed on the host meanwhile
+    #[arg(long, conflicts_with = "theirs")]
+    pub(crate) ours: bool,
+
+    /// Keep files that changed on the host meanwhile
+    #[arg(long)]
+    pub(crate) theirs: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionSnapshotArgs {
+    /// Name of the session
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// Name of the snapshot, which replaces one of the same name [default: list them]
+    #[arg(value_name = "SNAPSHOT")]
+    pub(crate) snapshot: Option<String>,
+
+    /// Remove the snapshot
+    #[arg(long, requires = "snapshot")]
+    pub(crate) remove: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionRestoreArgs {
+    /// Name of the session
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// Name of the snapshot
+    #[arg(value_name = "SNAPSHOT")]
+    pub(crate) snapshot: String,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionForkArgs {
+    /// Name of the session
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// Name of the new session [default: s1, s2, ...]
+    #[arg(value_name = "NEW")]
+    pub(crate) new: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

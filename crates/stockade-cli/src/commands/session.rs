@@ -2,6 +2,7 @@
 
 mod directory;
 mod exec;
+mod layers;
 mod owner;
 mod protocol;
 
@@ -26,6 +27,12 @@ pub(crate) fn run(command: &SessionCommand) -> Result<Exit, Failure> {
         SessionCommand::Open(args) => open(args),
         SessionCommand::List(args) => list(args),
         SessionCommand::Close(args) => close(args),
+        SessionCommand::Diff(args) => layers::diff(args),
+        SessionCommand::Commit(args) => layers::commit(args),
+        SessionCommand::Discard(args) => layers::discard(args),
+        SessionCommand::Snapshot(args) => layers::snapshot(args),
+        SessionCommand::Restore(args) => layers::restore(args),
+        SessionCommand::Fork(args) => layers::fork(args),
     }
 }
 
@@ -132,6 +139,11 @@ fn close(args: &SessionCloseArgs) -> Result<Exit, Failure> {
 fn unknown(name: &str) -> Failure {
     let text = format!("there is no session `{name}`");
     Failure::text(Exit::NotSetUp, text).hint("stockade session list")
+}
+
+fn gone(name: &str) -> Failure {
+    let text = format!("the session `{name}` ended, and the command with it");
+    Failure::text(Exit::Signal(9), text).hint("stockade session list")
 }
 
 fn unreachable(error: std::io::Error) -> Failure {

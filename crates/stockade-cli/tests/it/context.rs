@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -16,7 +18,12 @@ pub(crate) const STOCKADE: &str = env!("CARGO_BIN_EXE_stockade");
 pub(crate) struct Context {
     dir: TempDir,
     env: BTreeMap<OsString, OsString>,
+    /// The user that runs the program, if it is not the one that runs the test.
+    user: Option<u32>,
 }
+
+/// A user that no file belongs to.
+const ORDINARY_USER: u32 = 61_235;
 
 /// What a run printed and how it ended.
 #[derive(Debug)]
@@ -32,23 +39,54 @@ impl Context {
             .prefix("stockade-it-")
             .tempdir()
             .unwrap();
-        for name in ["home", "project"] {
+        for name in ["home", "project", "tmp"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
         let mut context = Self {
             dir,
             env: BTreeMap::new(),
+            user: None,
         };
         let home = context.home();
         context.set("HOME", home);
+        let temporary = context.temporary();
+        context.set("TMPDIR", temporary);
         context.set("PATH", std::env::var_os("PATH").unwrap_or_default());
         context
+    }
+
+    /// The same for each kind of user: the one that runs the test and, if that is root, an ordinary
+    /// one with a copy of the program that he can execute.
+    pub(crate) fn of_each_user() -> Vec<Self> {
+        let own = Self::new();
+        if !rustix::process::getuid().is_root() {
+            return vec![own];
+        }
+        let mut ordinary = Self::new();
+        ordinary.user = Some(ORDINARY_USER);
+        let top = ordinary.dir.path();
+        std::fs::set_permissions(top, Permissions::from_mode(0o755)).unwrap();
+        std::fs::copy(STOCKADE, top.join("stockade")).unwrap();
+        for directory in [ordinary.home(), ordinary.project(), ordinary.temporary()] {
+            ordinary.give(&directory);
+        }
+        vec![own, ordinary]
+    }
+
+    /// Gives a file to the user that runs the program.
+    pub(crate) fn give(&self, path: &Path) {
+        std::os::unix::fs::chown(path, self.user, self.user).unwrap();
     }
 
     /// The directory commands start in.
     pub(crate) fn project(&self) -> PathBuf {
         // Rules are about landing paths; a temporary directory may itself be behind a link.
         real(self.dir.path()).join("project")
+    }
+
+    /// Where the program keeps temporary files.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        real(self.dir.path()).join("tmp")
     }
 
     pub(crate) fn home(&self) -> PathBuf {
@@ -65,14 +103,28 @@ impl Context {
         let path = self.project().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
+        for made in path.ancestors().take_while(|made| *made != self.project()) {
+            self.give(made);
+        }
         path
     }
 
     /// The program with arguments, in the project, with nothing but the test's environment.
     pub(crate) fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        // Another user may not be able to reach the directory of the build.
-        let program = std::env::var_os("STOCKADE_BIN").unwrap_or_else(|| STOCKADE.into());
-        let mut command = Command::new(program);
+        let mut command = match self.user {
+            None => {
+                // Another user may not be able to reach the directory of the build.
+                let program = std::env::var_os("STOCKADE_BIN");
+                Command::new(program.unwrap_or_else(|| STOCKADE.into()))
+            }
+            Some(user) => {
+                let mut command = Command::new("setpriv");
+                let [uid, gid] = ["--reuid", "--regid"].map(|word| format!("{word}={user}"));
+                command.args([&uid, &gid, "--clear-groups", "--"]);
+                command.arg(self.dir.path().join("stockade"));
+                command
+            }
+        };
         command.args(args);
         self.place(&mut command);
         command

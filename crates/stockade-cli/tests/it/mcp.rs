@@ -1,6 +1,8 @@
 //! `mcp` and `mcp-wrap` with real clients and real servers, which `scripts/test-deps` installs.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -127,6 +129,97 @@ fn a_wrapped_git_server_is_confined() {
         STOCKADE, "mcp-wrap", "--preset", "git", "--deny", &outside, "--read", &packages, "--",
     ];
     assert_eq!(ask(&wrap), "REFUSED\n");
+}
+
+#[test]
+fn a_wrapped_fetch_server_reaches_only_what_is_allowed() {
+    let server = program("venv/bin/mcp-server-fetch");
+    let test = "a_wrapped_fetch_server_reaches_only_what_is_allowed";
+    if !has_client(test) || !has(test, "mcp", &["test", "-x", &server]) {
+        return;
+    }
+    let place = Place::new();
+    let port = web();
+    let (named, address) = (
+        format!("http://web.test:{port}/"),
+        format!("http://127.0.0.1:{port}/"),
+    );
+    let ask = |first: &str, wrap: &[&str]| {
+        let words = ["fetch", first, &address].into_iter();
+        let words = words.chain(wrap.iter().copied()).chain([server.as_str()]);
+        let words: Vec<&str> = words.collect();
+        place.client(&words).ends_with(0).stdout
+    };
+    assert_eq!(ask(&address, &[]), "ALLOWED\n");
+    let (host, packages) = (format!("web.test:{port}"), packages());
+    let packages = packages.display().to_string();
+    let wrap = [
+        STOCKADE,
+        "mcp-wrap",
+        "--preset",
+        "fetch",
+        "--allow",
+        &host,
+        "--resolve",
+        "web.test=127.0.0.1",
+        "--read",
+        &packages,
+        "--",
+    ];
+    assert_eq!(ask(&named, &wrap), "REFUSED\n");
+}
+
+/// A host that greets everybody with plain text; it ends with the test program.
+fn web() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\
+                        Connection: close\r\n\r\n";
+            let _ = stream.write_all(format!("{head}hello\n").as_bytes());
+        }
+    });
+    port
+}
+
+#[test]
+fn the_presets_time_and_github_run_their_servers_read_only() {
+    let test = "the_presets_time_and_github_run_their_servers_read_only";
+    let time = program("venv/bin/mcp-server-time");
+    let github = program("node_modules/.bin/mcp-server-github");
+    let are_there = ["test", "-x", &time, "-a", "-x", &github];
+    if !has_client(test) || !has(test, "mcp", &are_there) {
+        return;
+    }
+    let place = Place::new();
+    let packages = packages().display().to_string();
+    let wrap = |preset| {
+        [
+            STOCKADE, "mcp-wrap", "--preset", preset, "--read", &packages, "--",
+        ]
+    };
+    let told = |mode: &str, preset, server: &str| {
+        let words = wrap(preset);
+        let words: Vec<&str> = [mode].into_iter().chain(words).chain([server]).collect();
+        place.client(&words).ends_with(0).stdout
+    };
+    assert_eq!(told("time", "time", &time), "ALLOWED\n");
+    let tools = told("tools", "github", &github);
+    assert!(tools.contains("search_repositories"), "{tools}");
+    let write = |preset: Option<&str>| {
+        let mut words = vec!["mcp-wrap"];
+        words.extend(preset.iter().flat_map(|preset| ["--preset", preset]));
+        words.extend(["--", "sh", "-c", "echo x > written"]);
+        let mut command = place.context.command(words);
+        command.current_dir(place.path("project"));
+        run(command).code
+    };
+    assert_eq!(write(None), 0);
+    for preset in ["time", "github", "fetch"] {
+        assert_ne!(write(Some(preset)), 0, "{preset}");
+    }
 }
 
 #[test]

@@ -98,12 +98,28 @@ async def wrapped(arguments, tool, good, bad):
             print("REFUSED" if result.is_error else "ALLOWED")
 
 
+async def tools(arguments):
+    """What a server offers."""
+    server = StdioServerParameters(command=arguments[0], args=arguments[1:], env=dict(os.environ))
+    async with stdio_client(server) as (read, write):
+        async with ClientSession(read, write) as session:
+            await session.initialize()
+            print(*(tool.name for tool in (await session.list_tools()).tools))
+
+
 if WHAT == "own":
     asyncio.run(own(*REST))
 elif WHAT == "filesystem":
     inside, outside, *command = REST
     asyncio.run(wrapped(command, "write_file", {"path": inside, "content": "x"},
                         {"path": outside, "content": "x"}))
+elif WHAT == "fetch":
+    allowed, other, *command = REST
+    asyncio.run(wrapped(command, "fetch", {"url": allowed}, {"url": other}))
+elif WHAT == "time":
+    asyncio.run(wrapped(REST, "get_current_time", {"timezone": "UTC"}, {"timezone": "Europe/Paris"}))
+elif WHAT == "tools":
+    asyncio.run(tools(REST))
 elif WHAT == "git":
     repository, hidden, *command = REST
     asyncio.run(wrapped(command, "git_status", {"repo_path": repository}, {"repo_path": hidden}))

@@ -1,8 +1,11 @@
 //! `serve --stdio`: sandboxes for a program that speaks JSON-RPC.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::symlink;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -12,8 +15,8 @@ use crate::context::Context;
 use crate::session::await_that;
 
 /// A client of a server of its own.
-struct Client {
-    server: Child,
+pub(crate) struct Client {
+    pub(crate) server: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     last_id: u64,
@@ -23,7 +26,7 @@ struct Client {
 
 impl Client {
     /// Starts a server and greets it.
-    fn new(context: &Context) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         let mut client = Self::silent(context);
         client.ok("initialize", json!({"protocol": 1, "client": "test"}));
         client
@@ -57,7 +60,7 @@ impl Client {
 
     /// Sends a request without waiting for its answer.
     #[expect(clippy::needless_pass_by_value, reason = "callers make it on the spot")]
-    fn send(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -65,7 +68,7 @@ impl Client {
         id
     }
 
-    fn answer_to(&mut self, id: u64) -> Value {
+    pub(crate) fn answer_to(&mut self, id: u64) -> Value {
         loop {
             let mut answers = self.answers.iter();
             if let Some(at) = answers.position(|answer| answer["id"] == id) {
@@ -100,7 +103,7 @@ impl Client {
         answer["error"].clone()
     }
 
-    fn open(&mut self, params: Value) -> String {
+    pub(crate) fn open(&mut self, params: Value) -> String {
         self.ok("open", params)["session"]
             .as_str()
             .unwrap()
@@ -131,7 +134,7 @@ impl Client {
     }
 
     /// Runs a script to its end: its code and what it printed.
-    fn run(&mut self, session: &str, script: &str) -> (i64, String) {
+    pub(crate) fn run(&mut self, session: &str, script: &str) -> (i64, String) {
         let command = self.exec(session, script);
         let ended = self.wait(session, &command);
         (
@@ -141,7 +144,7 @@ impl Client {
     }
 
     /// Closes the connection and waits for the server's end.
-    fn leave(mut self) {
+    pub(crate) fn leave(mut self) {
         self.input = None;
         assert!(self.server.wait().unwrap().success());
     }
@@ -157,281 +160,289 @@ impl Drop for Client {
 
 #[test]
 fn commands_stream_their_output_and_take_input() {
-    let context = Context::new();
-    let mut client = Client::new(&context);
-    let session = client.open(json!({}));
-    let script = "echo out; echo err >&2; cat; echo $WORD; exit 3";
-    let command = client.exec_with(json!({
-        "session": session, "argv": ["sh", "-c", script], "stdin": true, "env": {"WORD": "w"},
-    }));
-    let about = json!({"session": session, "command": command});
-    let input = |text: &str, eof: bool| {
-        let mut params = about.clone();
-        params["data"] = json!({"text": text});
-        params["eof"] = json!(eof);
-        params
-    };
-    client.ok("stdin", input("one ", false));
-    client.ok("stdin", input("two\n", true));
-    let ended = client.wait(&session, &command);
-    assert_eq!(
-        (&ended["exit_code"], &ended["ending"]),
-        (&json!(3), &json!("exited"))
-    );
-    assert_eq!(client.text(&command, "stdout"), "out\none two\nw\n");
-    assert_eq!(client.text(&command, "stderr"), "err\n");
-    client.error("no_such_command", "wait", about);
-    let late = client.exec_with(json!({
-        "session": session, "argv": ["sleep", "1000"], "timeout_ms": 50,
-    }));
-    let ended = client.wait(&session, &late);
-    assert_eq!(
-        (&ended["exit_code"], &ended["ending"]),
-        (&json!(124), &json!("timed_out"))
-    );
-    client.error(
-        "not_started",
-        "exec",
-        json!({"session": session, "argv": ["no-such-program"]}),
-    );
-    client.leave();
+    for context in Context::of_each_user() {
+        let mut client = Client::new(&context);
+        let session = client.open(json!({}));
+        let script = "echo out; echo err >&2; cat; echo $WORD; exit 3";
+        let command = client.exec_with(json!({
+            "session": session, "argv": ["sh", "-c", script], "stdin": true, "env": {"WORD": "w"},
+        }));
+        let about = json!({"session": session, "command": command});
+        let input = |text: &str, eof: bool| {
+            let mut params = about.clone();
+            params["data"] = json!({"text": text});
+            params["eof"] = json!(eof);
+            params
+        };
+        client.ok("stdin", input("one ", false));
+        client.ok("stdin", input("two\n", true));
+        let ended = client.wait(&session, &command);
+        assert_eq!(
+            (&ended["exit_code"], &ended["ending"]),
+            (&json!(3), &json!("exited"))
+        );
+        assert_eq!(client.text(&command, "stdout"), "out\none two\nw\n");
+        assert_eq!(client.text(&command, "stderr"), "err\n");
+        client.error("no_such_command", "wait", about);
+        let late = client.exec_with(json!({
+            "session": session, "argv": ["sleep", "1000"], "timeout_ms": 50,
+        }));
+        let ended = client.wait(&session, &late);
+        assert_eq!(
+            (&ended["exit_code"], &ended["ending"]),
+            (&json!(124), &json!("timed_out"))
+        );
+        client.error(
+            "not_started",
+            "exec",
+            json!({"session": session, "argv": ["no-such-program"]}),
+        );
+        client.leave();
+    }
 }
 
 #[test]
 fn bytes_that_are_no_text_pass() {
-    let context = Context::new();
-    let mut client = Client::new(&context);
-    let session = client.open(json!({}));
-    let raw = json!({"base64": "/wD+"});
-    client.ok(
-        "files.write",
-        json!({"session": session, "path": "raw", "data": raw}),
-    );
-    assert_eq!(
-        fs::read(context.project().join("raw")).unwrap(),
-        [0xff, 0, 0xfe]
-    );
-    let read = client.ok("files.read", json!({"session": session, "path": "raw"}));
-    assert_eq!(read, json!({"data": raw, "eof": true}));
-    let command = client.exec(&session, "cat raw");
-    client.wait(&session, &command);
-    assert_eq!(client.notes[0]["data"], raw);
+    for context in Context::of_each_user() {
+        let mut client = Client::new(&context);
+        let session = client.open(json!({}));
+        let raw = json!({"base64": "/wD+"});
+        client.ok(
+            "files.write",
+            json!({"session": session, "path": "raw", "data": raw}),
+        );
+        assert_eq!(
+            fs::read(context.project().join("raw")).unwrap(),
+            [0xff, 0, 0xfe]
+        );
+        let read = client.ok("files.read", json!({"session": session, "path": "raw"}));
+        assert_eq!(read, json!({"data": raw, "eof": true}));
+        let command = client.exec(&session, "cat raw");
+        client.wait(&session, &command);
+        assert_eq!(client.notes[0]["data"], raw);
+    }
 }
 
 #[test]
 fn signals_and_sizes_reach_the_command() {
-    let context = Context::new();
-    let mut client = Client::new(&context);
-    let session = client.open(json!({}));
-    let script = "trap 'echo caught; exit 9' USR1; echo ready; while true; do sleep 0.05; done";
-    let command = client.exec(&session, script);
-    while client.text(&command, "stdout").is_empty() {
-        let note = client.next();
-        client.notes.push(note["params"].clone());
+    for context in Context::of_each_user() {
+        let mut client = Client::new(&context);
+        let session = client.open(json!({}));
+        let script = "trap 'echo caught; exit 9' USR1; echo ready; while true; do sleep 0.05; done";
+        let command = client.exec(&session, script);
+        while client.text(&command, "stdout").is_empty() {
+            let note = client.next();
+            client.notes.push(note["params"].clone());
+        }
+        let signal = json!({"session": session, "command": command, "signal": 10});
+        client.ok("signal", signal);
+        assert_eq!(client.wait(&session, &command)["exit_code"], 9);
+        let terminal = client.exec_with(json!({
+            "session": session, "argv": ["sh", "-c", "read line; stty size"],
+            "terminal": {"rows": 24, "cols": 80},
+        }));
+        let about = json!({"session": session, "command": terminal});
+        let mut size = about.clone();
+        size["size"] = json!({"rows": 33, "cols": 44});
+        client.ok("resize", size);
+        let mut input = about.clone();
+        input["data"] = json!({"text": "go\n"});
+        client.ok("stdin", input);
+        client.wait(&session, &terminal);
+        assert!(
+            client.text(&terminal, "terminal").contains("33 44"),
+            "{:?}",
+            client.notes
+        );
+        let killed = client.exec(&session, "sleep 1000");
+        client.ok(
+            "signal",
+            json!({"session": session, "command": killed, "signal": 9}),
+        );
+        assert_eq!(client.wait(&session, &killed)["ending"], "killed");
     }
-    let signal = json!({"session": session, "command": command, "signal": 10});
-    client.ok("signal", signal);
-    assert_eq!(client.wait(&session, &command)["exit_code"], 9);
-    let terminal = client.exec_with(json!({
-        "session": session, "argv": ["sh", "-c", "read line; stty size"],
-        "terminal": {"rows": 24, "cols": 80},
-    }));
-    let about = json!({"session": session, "command": terminal});
-    let mut size = about.clone();
-    size["size"] = json!({"rows": 33, "cols": 44});
-    client.ok("resize", size);
-    let mut input = about.clone();
-    input["data"] = json!({"text": "go\n"});
-    client.ok("stdin", input);
-    client.wait(&session, &terminal);
-    assert!(
-        client.text(&terminal, "terminal").contains("33 44"),
-        "{:?}",
-        client.notes
-    );
-    let killed = client.exec(&session, "sleep 1000");
-    client.ok(
-        "signal",
-        json!({"session": session, "command": killed, "signal": 9}),
-    );
-    assert_eq!(client.wait(&session, &killed)["ending"], "killed");
 }
 
 #[test]
 fn a_bad_message_gets_an_error_and_breaks_nothing() {
-    let context = Context::new();
-    let mut client = Client::silent(&context);
-    client.error("not_initialized", "open", json!({}));
-    client.error(
-        "unsupported_version",
-        "initialize",
-        json!({"protocol": 999}),
-    );
-    client.ok("initialize", json!({"protocol": 1}));
-    let session = client.open(json!({}));
-    let running = client.exec(&session, "sleep 0.1; echo still here");
-    let long = vec![b'x'; (8 << 20) + 1];
-    for (line, kind) in [
-        (&b"{"[..], "parse"),
-        (b"\xff\xfe", "parse"),
-        (&long, "parse"),
-        (b"[]", "invalid_request"),
-        (
-            b"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"open\"}",
-            "invalid_request",
-        ),
-    ] {
-        client.send_line(line);
-        let mut answer = client.next();
-        while answer["method"] == "output" {
-            client.notes.push(answer["params"].clone());
-            answer = client.next();
+    for context in Context::of_each_user() {
+        let mut client = Client::silent(&context);
+        client.error("not_initialized", "open", json!({}));
+        client.error(
+            "unsupported_version",
+            "initialize",
+            json!({"protocol": 999}),
+        );
+        client.ok("initialize", json!({"protocol": 1}));
+        let session = client.open(json!({}));
+        let running = client.exec(&session, "sleep 0.1; echo still here");
+        let long = vec![b'x'; (8 << 20) + 1];
+        for (line, kind) in [
+            (&b"{"[..], "parse"),
+            (b"\xff\xfe", "parse"),
+            (&long, "parse"),
+            (b"[]", "invalid_request"),
+            (
+                b"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"open\"}",
+                "invalid_request",
+            ),
+        ] {
+            client.send_line(line);
+            let mut answer = client.next();
+            while answer["method"] == "output" {
+                client.notes.push(answer["params"].clone());
+                answer = client.next();
+            }
+            assert_eq!(answer["error"]["data"]["kind"], kind, "{answer}");
         }
-        assert_eq!(answer["error"]["data"]["kind"], kind, "{answer}");
+        client.error("no_such_method", "no-such-method", json!({}));
+        client.error("invalid_params", "exec", json!({"session": session}));
+        client.error(
+            "invalid_params",
+            "exec",
+            json!({"session": session, "argv": []}),
+        );
+        client.error("invalid_params", "open", json!({"no_such_key": 1}));
+        client.error(
+            "no_such_session",
+            "exec",
+            json!({"session": "s99", "argv": ["true"]}),
+        );
+        client.error("policy", "open", json!({"limits": ["nonsense"]}));
+        client.error("policy", "open", json!({"workspace": "/nowhere"}));
+        let nul = json!({"session": session, "argv": ["a\u{0}b"]});
+        assert!(client.call("exec", nul)["error"]["code"].is_i64());
+        assert_eq!(client.wait(&session, &running)["exit_code"], 0);
+        assert_eq!(client.text(&running, "stdout"), "still here\n");
+        client.leave();
     }
-    client.error("no_such_method", "no-such-method", json!({}));
-    client.error("invalid_params", "exec", json!({"session": session}));
-    client.error(
-        "invalid_params",
-        "exec",
-        json!({"session": session, "argv": []}),
-    );
-    client.error("invalid_params", "open", json!({"no_such_key": 1}));
-    client.error(
-        "no_such_session",
-        "exec",
-        json!({"session": "s99", "argv": ["true"]}),
-    );
-    client.error("policy", "open", json!({"limits": ["nonsense"]}));
-    client.error("policy", "open", json!({"workspace": "/nowhere"}));
-    let nul = json!({"session": session, "argv": ["a\u{0}b"]});
-    assert!(client.call("exec", nul)["error"]["code"].is_i64());
-    assert_eq!(client.wait(&session, &running)["exit_code"], 0);
-    assert_eq!(client.text(&running, "stdout"), "still here\n");
-    client.leave();
 }
 
 #[test]
 fn files_are_those_that_the_sandbox_sees() {
-    let context = Context::new();
-    let secret = context.home().join(".ssh/id_ed25519");
-    fs::create_dir(secret.parent().unwrap()).unwrap();
-    fs::write(&secret, "the secret").unwrap();
-    let project = context.project();
-    symlink(&secret, project.join("link")).unwrap();
-    symlink(secret.parent().unwrap(), project.join("dir")).unwrap();
-    fs::write(project.join("plain"), "plain").unwrap();
-    // The control: whoever follows these outside reads the secret.
-    for path in ["link", "dir/id_ed25519"] {
+    for context in Context::of_each_user() {
+        let secret = context.home().join(".ssh/id_ed25519");
+        fs::create_dir(secret.parent().unwrap()).unwrap();
+        fs::write(&secret, "the secret").unwrap();
+        let project = context.project();
+        symlink(&secret, project.join("link")).unwrap();
+        symlink(secret.parent().unwrap(), project.join("dir")).unwrap();
+        fs::write(project.join("plain"), "plain").unwrap();
+        // The control: whoever follows these outside reads the secret.
+        for path in ["link", "dir/id_ed25519"] {
+            assert_eq!(
+                fs::read_to_string(project.join(path)).unwrap(),
+                "the secret"
+            );
+        }
+        let mut client = Client::new(&context);
+        let session = client.open(json!({}));
+        let read = |client: &mut Client, path: &str| {
+            client.call("files.read", json!({"session": session, "path": path}))
+        };
         assert_eq!(
-            fs::read_to_string(project.join(path)).unwrap(),
-            "the secret"
+            read(&mut client, "plain")["result"]["data"]["text"],
+            "plain"
         );
-    }
-    let mut client = Client::new(&context);
-    let session = client.open(json!({}));
-    let read = |client: &mut Client, path: &str| {
-        client.call("files.read", json!({"session": session, "path": path}))
-    };
-    assert_eq!(
-        read(&mut client, "plain")["result"]["data"]["text"],
-        "plain"
-    );
-    for path in ["link", "dir/id_ed25519", secret.to_str().unwrap()] {
-        let answer = read(&mut client, path);
-        assert!(
-            answer["error"]["data"]["errno"].is_i64(),
-            "{path}: {answer}"
+        for path in ["link", "dir/id_ed25519", secret.to_str().unwrap()] {
+            let answer = read(&mut client, path);
+            assert!(
+                answer["error"]["data"]["errno"].is_i64(),
+                "{path}: {answer}"
+            );
+            assert!(!answer.to_string().contains("the secret"), "{answer}");
+            let write = json!({"session": session, "path": path, "data": {"text": "changed"}});
+            client.call("files.write", write);
+        }
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "the secret");
+        // A link that is planted by a command leads no further than the command itself gets.
+        client.run(&session, &format!("ln -s {} planted", secret.display()));
+        assert!(read(&mut client, "planted")["error"].is_object());
+        // And what only the sandbox has is there.
+        client.run(&session, "echo inside > /tmp/only-inside");
+        assert_eq!(
+            read(&mut client, "/tmp/only-inside")["result"]["data"]["text"],
+            "inside\n"
         );
-        assert!(!answer.to_string().contains("the secret"), "{answer}");
-        let write = json!({"session": session, "path": path, "data": {"text": "changed"}});
-        client.call("files.write", write);
+        let denied = json!({"session": session, "path": "/etc/new", "data": {"text": ""}});
+        let denied = client.error("denied", "files.write", denied);
+        assert_eq!(denied["data"]["denials"][0]["grant"], "--write /etc");
+        let stat = client.ok("files.stat", json!({"session": session, "path": "link"}));
+        assert_eq!(
+            (&stat["kind"], &stat["target"]),
+            (&json!("symlink"), &json!(secret))
+        );
+        let list = client.ok("files.list", json!({"session": session, "path": "."}));
+        let names: Vec<_> = list["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|e| &e["name"])
+            .collect();
+        assert_eq!(names, ["dir", "link", "plain", "planted"]);
+        client.leave();
     }
-    assert_eq!(fs::read_to_string(&secret).unwrap(), "the secret");
-    // A link that is planted by a command leads no further than the command itself gets.
-    client.run(&session, &format!("ln -s {} planted", secret.display()));
-    assert!(read(&mut client, "planted")["error"].is_object());
-    // And what only the sandbox has is there.
-    client.run(&session, "echo inside > /tmp/only-inside");
-    assert_eq!(
-        read(&mut client, "/tmp/only-inside")["result"]["data"]["text"],
-        "inside\n"
-    );
-    let denied = json!({"session": session, "path": "/etc/new", "data": {"text": ""}});
-    let denied = client.error("denied", "files.write", denied);
-    assert_eq!(denied["data"]["denials"][0]["grant"], "--write /etc");
-    let stat = client.ok("files.stat", json!({"session": session, "path": "link"}));
-    assert_eq!(
-        (&stat["kind"], &stat["target"]),
-        (&json!("symlink"), &json!(secret))
-    );
-    let list = client.ok("files.list", json!({"session": session, "path": "."}));
-    let names: Vec<_> = list["entries"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|e| &e["name"])
-        .collect();
-    assert_eq!(names, ["dir", "link", "plain", "planted"]);
-    client.leave();
 }
 
 #[test]
 fn the_program_of_the_file_process_can_not_be_changed() {
-    let context = Context::new();
-    let mut client = Client::new(&context);
-    let session = client.open(json!({}));
-    // A FIFO keeps the process inside alive while a command looks at its descriptors.
-    client.run(&session, "mkfifo fifo");
-    let reading = client.send("files.read", json!({"session": session, "path": "fifo"}));
-    let script = "for i in $(seq 1000); do for p in /proc/[0-9]*; do \
+    for context in Context::of_each_user() {
+        let mut client = Client::new(&context);
+        let session = client.open(json!({}));
+        // A FIFO keeps the process inside alive while a command looks at its descriptors.
+        client.run(&session, "mkfifo fifo");
+        let reading = client.send("files.read", json!({"session": session, "path": "fifo"}));
+        let script = "for i in $(seq 1000); do for p in /proc/[0-9]*; do \
         if tr '\\0' ' ' < $p/cmdline 2>/dev/null | grep -q [s]tockade-files; then \
         (echo x > $p/fd/0) 2>/dev/null && echo WRITTEN; (echo x > $p/exe) 2>/dev/null && echo WRITTEN; \
         echo seen; echo done > fifo; exit; fi; done; done";
-    let command = client.exec(&session, script);
-    let ended = client.send("wait", json!({"session": session, "command": command}));
-    let read = client.answer_to(reading);
-    client.answer_to(ended);
-    assert_eq!(read["result"]["data"]["text"], "done\n", "{read}");
-    assert_eq!(client.text(&command, "stdout"), "seen\n");
+        let command = client.exec(&session, script);
+        let ended = client.send("wait", json!({"session": session, "command": command}));
+        let read = client.answer_to(reading);
+        client.answer_to(ended);
+        assert_eq!(read["result"]["data"]["text"], "done\n", "{read}");
+        assert_eq!(client.text(&command, "stdout"), "seen\n");
+    }
 }
 
 #[test]
 fn output_waits_for_credit_and_holds_nobody_else_up() {
-    let context = Context::new();
-    let mut client = Client::new(&context);
-    let session = client.open(json!({}));
-    let flood = client.exec_with(json!({"session": session, "argv": ["yes"], "credit": 1000}));
-    let other = client.run(&session, "echo quick");
-    assert_eq!(other, (0, "quick\n".to_owned()));
-    let about = json!({"session": session, "command": flood, "bytes": 500});
-    client.ok("credit", about);
-    while client.text(&flood, "stdout").len() < 1500 {
-        let note = client.next();
-        client.notes.push(note["params"].clone());
+    for context in Context::of_each_user() {
+        let mut client = Client::new(&context);
+        let session = client.open(json!({}));
+        let flood = client.exec_with(json!({"session": session, "argv": ["yes"], "credit": 1000}));
+        let other = client.run(&session, "echo quick");
+        assert_eq!(other, (0, "quick\n".to_owned()));
+        let about = json!({"session": session, "command": flood, "bytes": 500});
+        client.ok("credit", about);
+        while client.text(&flood, "stdout").len() < 1500 {
+            let note = client.next();
+            client.notes.push(note["params"].clone());
+        }
+        client.run(&session, "true");
+        assert_eq!(client.text(&flood, "stdout").len(), 1500);
+        client.ok(
+            "signal",
+            json!({"session": session, "command": flood, "signal": 9}),
+        );
+        client.wait(&session, &flood);
+        client.leave();
     }
-    client.run(&session, "true");
-    assert_eq!(client.text(&flood, "stdout").len(), 1500);
-    client.ok(
-        "signal",
-        json!({"session": session, "command": flood, "signal": 9}),
-    );
-    client.wait(&session, &flood);
-    client.leave();
 }
 
 #[test]
 fn a_client_that_does_not_read_slows_only_itself() {
-    let context = Context::new();
-    let mut deaf = Client::new(&context);
-    let session = deaf.open(json!({}));
-    deaf.exec_with(json!({"session": session, "argv": ["yes"]}));
-    let mut other = Client::new(&context);
-    let session = other.open(json!({}));
-    assert_eq!(other.run(&session, "echo fine").1, "fine\n");
-    // Its death frees everything, though nobody ever read.
-    deaf.leave();
-    other.leave();
+    for context in Context::of_each_user() {
+        let mut deaf = Client::new(&context);
+        let session = deaf.open(json!({}));
+        deaf.exec_with(json!({"session": session, "argv": ["yes"]}));
+        let mut other = Client::new(&context);
+        let session = other.open(json!({}));
+        assert_eq!(other.run(&session, "echo fine").1, "fine\n");
+        // Its death frees everything, though nobody ever read.
+        deaf.leave();
+        other.leave();
+    }
 }
 
 /// The id outside of a process that a script in a session started.
@@ -449,136 +460,141 @@ fn outer_pid(mark: &str) -> Option<Pid> {
 
 #[test]
 fn nothing_is_left_when_the_client_or_the_server_dies() {
-    let context = Context::new();
-    for (mark, is_killed) in [("98761", false), ("98762", true)] {
-        let mut client = Client::new(&context);
-        let session = client.open(json!({}));
-        client.exec(&session, &format!("setsid sleep {mark} & sleep {mark}"));
-        await_that("the command starts", || outer_pid(mark).is_some());
-        let pid = outer_pid(mark).unwrap();
-        if is_killed {
-            let server = Pid::from_raw(i32::try_from(client.server.id()).unwrap()).unwrap();
-            kill_process(server, Signal::KILL).unwrap();
-        } else {
-            client.input = None;
+    for context in Context::of_each_user() {
+        for (mark, is_killed) in [("98761", false), ("98762", true)] {
+            let mut client = Client::new(&context);
+            let session = client.open(json!({}));
+            client.exec(&session, &format!("setsid sleep {mark} & sleep {mark}"));
+            await_that("the command starts", || outer_pid(mark).is_some());
+            let pid = outer_pid(mark).unwrap();
+            if is_killed {
+                let server = Pid::from_raw(i32::try_from(client.server.id()).unwrap()).unwrap();
+                kill_process(server, Signal::KILL).unwrap();
+            } else {
+                client.input = None;
+            }
+            client.server.wait().unwrap();
+            await_that("a process is left", || {
+                test_kill_process(pid).is_err() && outer_pid(mark).is_none()
+            });
         }
-        client.server.wait().unwrap();
-        await_that("a process is left", || {
-            test_kill_process(pid).is_err() && outer_pid(mark).is_none()
-        });
     }
 }
 
 #[test]
 fn changes_are_shown_committed_by_path_and_discarded() {
-    let context = Context::new();
-    context.file("kept", "old\n");
-    let mut client = Client::new(&context);
-    let session = client.open(json!({"overlay": true}));
-    client.run(&session, "echo new > kept; echo a > one; echo b > two");
-    let diff = client.ok("diff", json!({"session": session, "text": true}));
-    let kinds: Vec<_> = diff["changes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|c| (&c["path"], &c["kind"]))
-        .collect();
-    assert_eq!(
-        kinds,
-        [
-            (&json!("kept"), &json!("modified")),
-            (&json!("one"), &json!("added")),
-            (&json!("two"), &json!("added")),
-        ]
-    );
-    assert!(
-        diff["changes"][0]["text"]
-            .as_str()
+    for context in Context::of_each_user() {
+        context.file("kept", "old\n");
+        let mut client = Client::new(&context);
+        let session = client.open(json!({"overlay": true}));
+        client.run(&session, "echo new > kept; echo a > one; echo b > two");
+        let diff = client.ok("diff", json!({"session": session, "text": true}));
+        let kinds: Vec<_> = diff["changes"]
+            .as_array()
             .unwrap()
-            .contains("-old\n+new\n"),
-        "{diff}"
-    );
-    let project = context.project();
-    assert_eq!(fs::read_to_string(project.join("kept")).unwrap(), "old\n");
-    let busy = client.exec(&session, "sleep 1000");
-    client.error("busy", "commit", json!({"session": session}));
-    client.ok(
-        "signal",
-        json!({"session": session, "command": busy, "signal": 9}),
-    );
-    client.wait(&session, &busy);
-    let done = client.ok("commit", json!({"session": session, "paths": ["one"]}));
-    assert_eq!(done["written"], 1);
-    assert_eq!(fs::read_to_string(project.join("one")).unwrap(), "a\n");
-    assert!(!project.join("two").exists());
-    fs::write(project.join("kept"), "meanwhile\n").unwrap();
-    let conflict = client.error("conflict", "commit", json!({"session": session}));
-    assert!(
-        conflict["data"]["paths"][0]
-            .as_str()
-            .unwrap()
-            .ends_with("kept"),
-        "{conflict}"
-    );
-    client.ok("discard", json!({"session": session}));
-    assert_eq!(
-        client.ok("diff", json!({"session": session}))["changes"],
-        json!([])
-    );
-    assert_eq!(client.run(&session, "cat kept").1, "meanwhile\n");
-    let plain = client.open(json!({}));
-    client.error("no_overlay", "diff", json!({"session": plain}));
-    client.leave();
+            .iter()
+            .map(|c| (&c["path"], &c["kind"]))
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                (&json!("kept"), &json!("modified")),
+                (&json!("one"), &json!("added")),
+                (&json!("two"), &json!("added")),
+            ]
+        );
+        assert!(
+            diff["changes"][0]["text"]
+                .as_str()
+                .unwrap()
+                .contains("-old\n+new\n"),
+            "{diff}"
+        );
+        let project = context.project();
+        assert_eq!(fs::read_to_string(project.join("kept")).unwrap(), "old\n");
+        let busy = client.exec(&session, "sleep 1000");
+        client.error("busy", "commit", json!({"session": session}));
+        client.ok(
+            "signal",
+            json!({"session": session, "command": busy, "signal": 9}),
+        );
+        client.wait(&session, &busy);
+        let done = client.ok("commit", json!({"session": session, "paths": ["one"]}));
+        assert_eq!(done["written"], 1);
+        assert_eq!(fs::read_to_string(project.join("one")).unwrap(), "a\n");
+        assert!(!project.join("two").exists());
+        fs::write(project.join("kept"), "meanwhile\n").unwrap();
+        let conflict = client.error("conflict", "commit", json!({"session": session}));
+        assert!(
+            conflict["data"]["paths"][0]
+                .as_str()
+                .unwrap()
+                .ends_with("kept"),
+            "{conflict}"
+        );
+        client.ok("discard", json!({"session": session}));
+        assert_eq!(
+            client.ok("diff", json!({"session": session}))["changes"],
+            json!([])
+        );
+        assert_eq!(client.run(&session, "cat kept").1, "meanwhile\n");
+        let plain = client.open(json!({}));
+        client.error("no_overlay", "diff", json!({"session": plain}));
+        client.leave();
+    }
 }
 
 #[test]
 fn grants_can_be_added_between_commands() {
-    let context = Context::new();
-    // Not below /tmp, which is private inside.
-    let extra = tempfile::tempdir_in("/var/tmp").unwrap();
-    let extra = extra.path();
-    let script = format!("echo x > {}/file", extra.display());
-    let mut client = Client::new(&context);
-    let session = client.open(json!({}));
-    let command = client.exec(&session, &script);
-    let ended = client.wait(&session, &command);
-    assert_eq!(
-        ended["denials"][0]["grant"],
-        format!("--write {}", extra.display()),
-        "{ended}"
-    );
-    client.error(
-        "policy",
-        "allow",
-        json!({"session": session, "hosts": ["no host"]}),
-    );
-    assert_ne!(client.run(&session, &script).0, 0);
-    client.ok("allow", json!({"session": session, "write": [extra]}));
-    assert_eq!(client.run(&session, &script).0, 0);
-    let report = client.ok("report", json!({"session": session}));
-    assert_eq!(report["backend"], "native");
-    client.ok("close", json!({"session": session}));
-    client.error("no_such_session", "report", json!({"session": session}));
-    client.leave();
+    for context in Context::of_each_user() {
+        // Not below /tmp, which is private inside.
+        let extra = tempfile::tempdir_in("/var/tmp").unwrap();
+        let extra = extra.path();
+        context.give(extra);
+        let script = format!("echo x > {}/file", extra.display());
+        let mut client = Client::new(&context);
+        let session = client.open(json!({}));
+        let command = client.exec(&session, &script);
+        let ended = client.wait(&session, &command);
+        assert_eq!(
+            ended["denials"][0]["grant"],
+            format!("--write {}", extra.display()),
+            "{ended}"
+        );
+        client.error(
+            "policy",
+            "allow",
+            json!({"session": session, "hosts": ["no host"]}),
+        );
+        assert_ne!(client.run(&session, &script).0, 0);
+        client.ok("allow", json!({"session": session, "write": [extra]}));
+        assert_eq!(client.run(&session, &script).0, 0);
+        let report = client.ok("report", json!({"session": session}));
+        assert_eq!(report["backend"], "native");
+        client.ok("close", json!({"session": session}));
+        client.error("no_such_session", "report", json!({"session": session}));
+        client.leave();
+    }
 }
 
 #[test]
 fn sessions_and_commands_are_bounded() {
-    let context = Context::new();
-    let mut client = Client::silent(&context);
-    let limits = client.ok("initialize", json!({"protocol": 1}))["limits"].clone();
-    let session = client.open(json!({}));
-    for _ in 0..limits["commands"].as_u64().unwrap() {
-        client.exec_with(json!({"session": session, "argv": ["true"]}));
+    for context in Context::of_each_user() {
+        let mut client = Client::silent(&context);
+        let limits = client.ok("initialize", json!({"protocol": 1}))["limits"].clone();
+        let session = client.open(json!({}));
+        for _ in 0..limits["commands"].as_u64().unwrap() {
+            client.exec_with(json!({"session": session, "argv": ["true"]}));
+        }
+        let more = json!({"session": session, "argv": ["true"]});
+        client.error("limit_reached", "exec", more);
+        client.ok("close", json!({"session": session}));
+        for _ in 0..limits["sessions"].as_u64().unwrap() {
+            client.open(json!({}));
+        }
+        client.error("limit_reached", "open", json!({}));
+        client.leave();
     }
-    let more = json!({"session": session, "argv": ["true"]});
-    client.error("limit_reached", "exec", more);
-    client.ok("close", json!({"session": session}));
-    for _ in 0..limits["sessions"].as_u64().unwrap() {
-        client.open(json!({}));
-    }
-    client.error("limit_reached", "open", json!({}));
-    client.leave();
 }
 
 #[test]
@@ -610,22 +626,213 @@ fn is_like(expected: &Value, found: &Value) -> bool {
 /// In docs/protocol.md `> ` begins a message to the server and `< ` one from it.
 #[test]
 fn the_examples_of_the_protocol_work() {
-    let context = Context::new();
-    let text = include_str!("../../../../docs/protocol.md");
-    let blocks = text.split("```jsonl\n").skip(1);
-    let lines = blocks.flat_map(|rest| rest.split("```").next().unwrap().lines());
-    let mut client = Client::silent(&context);
-    let mut count = 0;
-    for line in lines {
-        if let Some(message) = line.strip_prefix("> ") {
-            client.send_line(message.as_bytes());
-        } else if let Some(expected) = line.strip_prefix("< ") {
-            let expected: Value = serde_json::from_str(expected).unwrap();
-            let found = client.next();
-            assert!(is_like(&expected, &found), "{expected}\nis not\n{found}");
-            count += 1;
+    for context in Context::of_each_user() {
+        let text = include_str!("../../../../docs/protocol.md");
+        let blocks = text.split("```jsonl\n").skip(1);
+        let lines = blocks.flat_map(|rest| rest.split("```").next().unwrap().lines());
+        let mut client = Client::silent(&context);
+        let mut count = 0;
+        for line in lines {
+            if let Some(message) = line.strip_prefix("> ") {
+                client.send_line(message.as_bytes());
+            } else if let Some(expected) = line.strip_prefix("< ") {
+                let expected: Value = serde_json::from_str(expected).unwrap();
+                let found = client.next();
+                assert!(is_like(&expected, &found), "{expected}\nis not\n{found}");
+                count += 1;
+            }
         }
+        assert!(count > 10, "{count}");
+        client.leave();
     }
-    assert!(count > 10, "{count}");
-    client.leave();
+}
+
+#[test]
+fn a_snapshot_is_returned_to_and_a_fork_goes_its_own_way() {
+    for context in Context::of_each_user() {
+        context.file("kept", "old\n");
+        context.file("dir/inner", "inner\n");
+        let mut client = Client::new(&context);
+        let session = client.open(json!({"overlay": true}));
+        let name = |name: &str| json!({"session": session, "name": name});
+        let script = "echo one > kept; rm -r dir; mkdir dir; echo a > dir/new; ln dir/new twin; \
+                      ln -s nowhere link; mkfifo pipe; chmod 711 dir";
+        assert_eq!(client.run(&session, script).0, 0);
+        let look = "cat kept; find dir twin link pipe -printf '%p %M %n %l\\n' | sort";
+        let state = client.run(&session, look).1;
+        client.ok("snapshot", name("first"));
+        assert_eq!(client.run(&session, look).1, state);
+        // Another change, also of the file with two names.
+        let script = "echo two > kept; rm -r dir link; echo more >> twin";
+        assert_eq!(client.run(&session, script).0, 0);
+        client.ok("snapshot", name("second"));
+        client.ok("restore", name("first"));
+        assert_eq!(client.run(&session, look).1, state);
+        assert_eq!(client.run(&session, "cat twin").1, "a\n");
+        // What is restored can be changed without changing the snapshot.
+        assert_eq!(client.run(&session, "echo three > dir/new").0, 0);
+        client.ok("restore", name("first"));
+        assert_eq!(client.run(&session, "cat twin").1, "a\n");
+        let list = client.ok("snapshots.list", json!({"session": session}));
+        assert_eq!(list["snapshots"], json!(["first", "second"]));
+
+        let forked = client.ok("fork", json!({"session": session}));
+        let fork = forked["session"].as_str().unwrap().to_owned();
+        assert_eq!(client.run(&fork, look).1, state);
+        assert_eq!(client.run(&fork, "echo fork > kept").0, 0);
+        assert_eq!(client.run(&session, "cat kept").1, "one\n");
+        client.ok("commit", json!({"session": fork, "paths": ["kept"]}));
+        let host = context.project().join("kept");
+        assert_eq!(fs::read_to_string(&host).unwrap(), "fork\n");
+        let overlay = forked["overlay"].as_str().unwrap();
+        client.ok("discard", json!({"session": fork}));
+        client.ok("close", json!({"session": fork}));
+        // Nothing is left of a fork without changes.
+        let shown = context.stockade(["ws", "list", "--json"]).ends_with(0);
+        assert!(!shown.stdout.contains(overlay), "{shown:?}");
+
+        let busy = client.exec(&session, "sleep 1000");
+        for method in ["snapshot", "restore"] {
+            client.error("busy", method, name("first"));
+        }
+        client.error("busy", "fork", json!({"session": session}));
+        let signal = json!({"session": session, "command": busy, "signal": 9});
+        client.ok("signal", signal);
+        client.wait(&session, &busy);
+
+        client.ok("snapshots.remove", name("second"));
+        client.error("no_such_snapshot", "snapshots.remove", name("second"));
+        // A request that can't be carried out costs the sandbox nothing.
+        assert_eq!(client.run(&session, "echo here > /tmp/kept").0, 0);
+        for bad in ["", "..", "../first", "a/b", "-r", ".x", "a\0b", "a\nb", "é"] {
+            client.error("invalid_params", "snapshot", name(bad));
+            client.error("invalid_params", "restore", name(bad));
+            client.error("invalid_params", "snapshots.remove", name(bad));
+        }
+        let long = "x".repeat(1 << 20);
+        client.error("invalid_params", "snapshot", name(&long));
+        client.error("no_such_snapshot", "restore", name("second"));
+        assert_eq!(client.run(&session, "cat /tmp/kept").1, "here\n");
+        let plain = client.open(json!({}));
+        for method in ["snapshot", "restore"] {
+            let params = json!({"session": plain, "name": "first"});
+            client.error("no_overlay", method, params);
+        }
+        client.error("no_overlay", "fork", json!({"session": plain}));
+        client.leave();
+    }
+}
+
+/// A script that sends what the launcher sends to grant a socket, on each socket of each process that
+/// it can see, and prints how many it could send to.
+fn forge_grant(socket: &Path) -> String {
+    format!(
+        "python3 -c '
+import ctypes, glob, os, socket
+call = ctypes.CDLL(None, use_errno=True).syscall
+done = 0
+own, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+for link in glob.glob(\"/proc/[0-9]*/fd/*\"):
+    try:
+        if not os.readlink(link).startswith(\"socket\"): continue
+        pid, fd = int(link.split(\"/\")[2]), int(link.split(\"/\")[4])
+        if pid == os.getpid(): continue
+        held = call(434, pid, 0)
+        stolen = call(438, held, fd, 0)
+        if stolen < 0: continue
+        socket.send_fds(socket.socket(fileno=stolen), [b\"\\0{}\\0\"], [other.fileno()])
+        done += 1
+    except OSError: pass
+print(done, \"sockets\")'",
+        socket.display()
+    )
+}
+
+/// A client of a host, which says whether it was let pass.
+const ASK: &str = "python3 -c 'import sys, urllib.request as r; \
+                   print(r.urlopen(sys.argv[1], timeout=20).read().decode())' http://";
+
+#[test]
+fn hosts_and_sockets_are_granted_while_commands_run() {
+    for context in Context::of_each_user() {
+        let web = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = web.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for mut stream in web.incoming().flatten() {
+                let _ = stream.read(&mut [0; 4096]);
+                let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\n";
+                let _ = stream.write_all(format!("{head}hello").as_bytes());
+            }
+        });
+        let place = tempfile::tempdir_in("/var/tmp").unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = place.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.write_all(b"hello");
+            }
+        });
+        let connect = format!(
+            "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"{}\"); \
+             print(s.recv(9).decode())'",
+            path.display()
+        );
+        let hosts = [format!("first.test:{port}"), format!("second.test:{port}")];
+        let pins = ["first.test=127.0.0.1", "second.test=127.0.0.1"];
+        let mut client = Client::new(&context);
+        let session = client.open(json!({"allow": [hosts[0]], "resolve": pins}));
+        let ask = |host: &str| format!("{ASK}{host}/");
+        assert_eq!(client.run(&session, &ask(&hosts[0])).1, "hello\n");
+        // A command that waits, asks for both, and is not disturbed.
+        let script = format!(
+            "echo kept > /tmp/kept; {} 2>/dev/null && exit 8; {connect} 2>/dev/null && exit 9; \
+             echo ready; read word; {} && {connect}",
+            ask(&hosts[1]),
+            ask(&hosts[1])
+        );
+        let waiting = client.exec_with(json!({
+            "session": session, "argv": ["sh", "-c", script], "stdin": true,
+        }));
+        while !client.text(&waiting, "stdout").contains("ready") {
+            let note = client.next();
+            client.notes.push(note["params"].clone());
+        }
+        // Whatever sockets a command finds, no message on them is taken for a grant.
+        assert_eq!(context.other(&["sh", "-c", &connect]).stdout, "hello\n");
+        let forged = client.run(&session, &format!("{}; {connect}", forge_grant(&path)));
+        assert_ne!(forged.0, 0, "{forged:?}");
+        assert!(forged.1.ends_with(" sockets\n"), "{forged:?}");
+        let grants = json!({"session": session, "hosts": [hosts[1]], "sockets": [path]});
+        let allowed = client.ok("allow", grants);
+        assert_eq!(allowed["rebuilt"], false, "{allowed}");
+        let word = json!({
+            "session": session, "command": waiting, "data": {"text": "go\n"}, "eof": true,
+        });
+        client.ok("stdin", word);
+        let ended = client.wait(&session, &waiting);
+        assert_eq!(ended["exit_code"], 0, "{ended} {:?}", client.notes);
+        assert_eq!(client.text(&waiting, "stdout"), "ready\nhello\nhello\n");
+        assert_eq!(client.run(&session, "cat /tmp/kept").1, "kept\n");
+        // What was not granted is still refused.
+        let third = format!("third.test:{port}");
+        assert_ne!(client.run(&session, &ask(&third)).0, 0);
+        // A session without a network has nobody who could let a host pass.
+        let off = client.open(json!({"resolve": pins}));
+        client.run(&off, "echo kept > /tmp/kept");
+        let busy = client.exec(&off, "sleep 1000");
+        client.error(
+            "busy",
+            "allow",
+            json!({"session": off, "hosts": [hosts[1]]}),
+        );
+        let signal = json!({"session": off, "command": busy, "signal": 9});
+        client.ok("signal", signal);
+        client.wait(&off, &busy);
+        let allowed = client.ok("allow", json!({"session": off, "hosts": [hosts[1]]}));
+        assert_eq!(allowed["rebuilt"], true);
+        assert_eq!(client.run(&off, &ask(&hosts[1])).1, "hello\n");
+        client.leave();
+    }
 }

@@ -16,10 +16,19 @@ pub(crate) struct Sessions(pub(crate) Context);
 
 impl Sessions {
     pub(crate) fn new() -> Self {
-        let mut context = Context::new();
+        Self::in_context(Context::new())
+    }
+
+    pub(crate) fn of_each_user() -> Vec<Self> {
+        let contexts = Context::of_each_user().into_iter();
+        contexts.map(Self::in_context).collect()
+    }
+
+    fn in_context(mut context: Context) -> Self {
         let runtime = context.home().join("runtime");
         fs::create_dir(&runtime).unwrap();
         fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).unwrap();
+        context.give(&runtime);
         context.set("XDG_RUNTIME_DIR", runtime);
         Self(context)
     }
@@ -42,7 +51,7 @@ impl Sessions {
     pub(crate) fn start(&self, name: &str, script: &str) -> Child {
         let mut command = self.0.command(["exec", name, "--", "sh", "-c", script]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        command.spawn().unwrap()
+        command.stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// The process that owns a session.
@@ -396,4 +405,68 @@ fn output_that_nobody_reads_holds_up_only_its_command() {
     loud.stdout.as_mut().unwrap().read_exact(&mut more).unwrap();
     loud.kill().unwrap();
     loud.wait().unwrap();
+}
+
+#[test]
+fn an_overlay_is_changed_between_the_commands_of_a_session() {
+    for sessions in Sessions::of_each_user() {
+        sessions.0.file("kept", "old\n");
+        sessions.open(&["build", "--overlay"]);
+        let session = |words: &[&str]| {
+            let words = ["session"].iter().chain(words);
+            sessions.0.stockade(words)
+        };
+        let printed = |name: &str, script: &str| sessions.exec(name, script).ends_with(0).stdout;
+        printed("build", "echo one > kept; echo a > made");
+        session(&["snapshot", "build", "first"]).ends_with(0);
+        printed("build", "echo two > kept; rm made");
+        let list = session(&["snapshot", "build", "--json"]).ends_with(0);
+        assert_eq!(list.json()["snapshots"][0], "first");
+        let diff = session(&["diff", "build", "--summary"]).ends_with(0);
+        assert!(diff.stdout.contains("kept"), "{diff:?}");
+        session(&["restore", "build", "first"]).ends_with(0);
+        assert_eq!(printed("build", "cat kept made"), "one\na\n");
+
+        let forked = session(&["fork", "build", "other", "--json"]).ends_with(0);
+        assert_eq!(forked.json()["name"], "other");
+        printed("other", "echo fork > kept");
+        assert_eq!(printed("build", "cat kept"), "one\n");
+        session(&["commit", "other", "kept"]).ends_with(0);
+        let host = sessions.0.project().join("kept");
+        assert_eq!(fs::read_to_string(&host).unwrap(), "fork\n");
+        assert!(!sessions.0.project().join("made").exists());
+        session(&["discard", "other"]).ends_with(0);
+        assert_eq!(printed("other", "cat kept; ls"), "fork\nkept\n");
+        let again = session(&["fork", "build", "other"]).ends_with(125);
+        assert!(
+            again.stderr.contains("a session `other` already"),
+            "{again:?}"
+        );
+        assert_eq!(printed("build", "cat kept"), "one\n");
+
+        let mut running = sessions.start("build", "echo on; read word");
+        assert_eq!(line_of(&mut running), "on");
+        for words in [
+            &["snapshot", "build", "first"][..],
+            &["restore", "build", "first"],
+            &["fork", "build"],
+            &["commit", "build"],
+            &["discard", "build"],
+        ] {
+            let busy = session(words).ends_with(125);
+            assert!(busy.stderr.contains("a command runs in it"), "{busy:?}");
+        }
+        drop(running.stdin.take());
+        running.wait().unwrap();
+        for bad in ["../first", "a/b", "-x", "", "a b"] {
+            let words = ["session", "restore", "build", "--", bad];
+            sessions.0.stockade(words).ends_with(2);
+        }
+        session(&["snapshot", "build", "first", "--remove"]).ends_with(0);
+        session(&["restore", "build", "first"]).ends_with(1);
+        sessions.open(&["plain"]);
+        let plain = session(&["snapshot", "plain", "first"]).ends_with(1);
+        assert!(plain.stderr.contains("has no overlay"), "{plain:?}");
+        session(&["close", "--all"]).ends_with(0);
+    }
 }

@@ -30,6 +30,16 @@ fn sessions() {
     hints.in_refusal(&sessions.0.stockade(["session", "open", "a b"]));
     sessions.open(&["a.b_c-1"]);
 
+    let snapshot = |name| sessions.0.stockade(["session", "snapshot", name, "first"]);
+    let hint = hints.in_refusal(&snapshot("build"));
+    let opened = pasted(&sessions.0, &hint).ends_with(0);
+    let name = opened.stdout.trim_end();
+    let restore = ["session", "restore", name, "first"];
+    let hint = hints.in_refusal(&sessions.0.stockade(restore));
+    pasted(&sessions.0, &hint).ends_with(0);
+    snapshot(name).ends_with(0);
+    sessions.0.stockade(restore).ends_with(0);
+
     let refused = ["session", "open", "--danger-full-access"];
     let hint = hints.in_refusal(&sessions.0.stockade(refused));
     pasted(&sessions.0, &hint).ends_with(0);

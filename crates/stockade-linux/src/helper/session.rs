@@ -47,6 +47,8 @@ pub(super) struct Session<'a> {
     /// The `/proc` of the supervisor's own pid namespace.
     proc: OwnedFd,
     spawner: Spawner,
+    /// A copy of what the mediator listens on, for the launcher.
+    listener: Option<OwnedFd>,
     /// What the spawner is to start next.
     waiting: VecDeque<(Job, Arc<Command>)>,
     /// The command that the spawner is starting, since when.
@@ -82,7 +84,7 @@ impl<'a> Session<'a> {
     where
         'a: 'scope,
     {
-        let spawner = Spawner::start(
+        let (spawner, listener) = Spawner::start(
             scope,
             plan,
             confined.filter,
@@ -98,6 +100,7 @@ impl<'a> Session<'a> {
             init,
             proc,
             spawner,
+            listener,
             waiting: VecDeque::new(),
             starting: None,
             commands,
@@ -116,6 +119,9 @@ impl<'a> Session<'a> {
 
     /// Serves the launcher until it is gone or closes the session.
     pub(super) fn serve(mut self, control: BorrowedFd<'_>, alive: &OwnedFd) -> io::Result<()> {
+        if let Some(listener) = self.listener.take() {
+            Report::Listener(listener).send(control)?;
+        }
         Report::Started(None).send(control)?;
         // A launcher that does not listen to denials must not hold the mediator up.
         rustix::io::ioctl_fionbio(control, true)?;
@@ -150,7 +156,16 @@ impl<'a> Session<'a> {
             }
             if ready.control {
                 match Order::receive(control) {
-                    Ok(Some(order)) => self.accept(order),
+                    Ok(Some(Received::Command {
+                        order,
+                        standard,
+                        line,
+                    })) => self.accept(order, standard, line),
+                    Ok(Some(Received::Sockets { paths, line })) => {
+                        self.commands.set_sockets(paths);
+                        // If nobody listens any more there is nobody to tell.
+                        let _ = Report::Started(None).send(line.as_fd());
+                    }
                     Ok(None) => return Ok(()),
                     // The launcher hears its line hang up.
                     Err(error) if error.raw_os_error() == Some(libc::EBADMSG) => {}
@@ -251,9 +266,9 @@ impl<'a> Session<'a> {
         running.kill(&self.commands, &self.proc);
     }
 
-    fn accept(&mut self, received: Received) {
-        let command = Arc::new(Command::new(received.line));
-        match Job::new(received.order, received.standard, &command) {
+    fn accept(&mut self, order: Order, standard: [OwnedFd; 3], line: OwnedFd) {
+        let command = Arc::new(Command::new(line));
+        match Job::new(order, standard, &command) {
             Ok(job) => self.waiting.push_back((job, command)),
             // If nobody listens any more there is nobody to tell.
             Err(failure) => drop(Report::Failed(failure).send(command.line.as_fd())),

@@ -79,6 +79,8 @@ struct Mediator<'a> {
     plan: &'a Mediation,
     /// The plan's rules, made ready for many decisions.
     rules: Index<'a>,
+    /// The commands of a session, with what the launcher granted meanwhile.
+    commands: Option<Arc<Commands>>,
     records: Mutex<Records>,
     /// The `/proc` in which callers are looked at, and the mediator's own `self/fd` there.
     proc: OwnedFd,
@@ -154,6 +156,7 @@ impl<'a> Mediator<'a> {
             listener,
             plan,
             rules: Index::new(&plan.rules),
+            commands: view.commands.clone(),
             records: Mutex::new(Records::new(control.try_clone_to_owned()?, view.commands)),
             proc: view.proc,
             own_descriptors,

@@ -126,7 +126,9 @@ impl Worker<'_, '_> {
             return Err(Errno::CONNREFUSED);
         };
         let plan = self.shared.plan;
-        let granted = plan.unix_sockets.iter().any(|one| one.as_path() == path);
+        let commands = self.shared.commands.as_ref();
+        let granted = plan.unix_sockets.iter().any(|one| one.as_path() == path)
+            || commands.is_some_and(|commands| commands.is_socket_granted(path));
         let id = SocketId::of(&object.fd, &CString::default())?;
         // A directory of the host may be mounted below a private one, and lies on another device.
         let private = plan.private.iter().any(|one| {

@@ -16,7 +16,7 @@ use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType};
 use crate::control::{Report, Request};
 use crate::heard::Heard;
 use crate::mediator::Denial;
-use crate::plan::LinuxPlan;
+use crate::plan::{LinuxPlan, Text};
 use crate::spawn::{Builder, Lifeline, Outcome, Running, SpawnError, spawn};
 
 pub use self::order::Order;
@@ -62,19 +62,10 @@ impl Session {
         order: &Order,
         standard: [BorrowedFd<'_>; 3],
     ) -> Result<SessionCommand, SpawnError> {
-        let channels = |error: rustix::io::Errno| SpawnError::Channels(error.into());
-        let flags = SocketFlags::CLOEXEC;
-        let (line, inner) =
-            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
-                .map_err(channels)?;
-        // A launcher that does not listen must not hold the supervisor up.
-        rustix::io::ioctl_fionbio(&inner, true).map_err(channels)?;
+        let (line, inner) = line_pair()?;
         order
             .send(self.0.messages(), standard, inner.as_fd())
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => SpawnError::Lost,
-                _ => SpawnError::Channels(error),
-            })?;
+            .map_err(not_sent)?;
         drop(inner);
         let mut heard = Heard::default();
         loop {
@@ -91,6 +82,22 @@ impl Session {
                 Some(Report::Started(None)) | None => return Err(SpawnError::Lost),
                 Some(other) => heard.take(other),
             }
+        }
+    }
+
+    /// Lets commands connect to these sockets of the host, besides those of the plan: those that
+    /// run now as well as later ones. What was granted so before and is not among them is not
+    /// granted any more.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub fn set_sockets(&self, paths: &[Text]) -> Result<(), SpawnError> {
+        let (line, inner) = line_pair()?;
+        order::send_sockets(self.0.messages(), paths, inner.as_fd()).map_err(not_sent)?;
+        drop(inner);
+        match Report::receive(line.as_fd()).map_err(SpawnError::Channels)? {
+            Some(Report::Started(None)) => Ok(()),
+            _ => Err(SpawnError::Lost),
         }
     }
 
@@ -116,6 +123,24 @@ impl Session {
     /// Denials of processes that belong to no command, as far as the session was closed.
     pub fn denials(&self) -> &[Denial] {
         self.0.denials()
+    }
+}
+
+/// A line to the supervisor: the launcher's end, and the one to send along.
+fn line_pair() -> Result<(OwnedFd, OwnedFd), SpawnError> {
+    let channels = |error: rustix::io::Errno| SpawnError::Channels(error.into());
+    let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
+    let (line, inner) =
+        rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None).map_err(channels)?;
+    // A launcher that does not listen must not hold the supervisor up.
+    rustix::io::ioctl_fionbio(&inner, true).map_err(channels)?;
+    Ok((line, inner))
+}
+
+fn not_sent(error: io::Error) -> SpawnError {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => SpawnError::Lost,
+        _ => SpawnError::Channels(error),
     }
 }
 

@@ -1,8 +1,12 @@
-//! What the launcher sends to have a command started: one message with four descriptors, the
-//! standard three and the command's line.
+//! What the launcher sends to the supervisor of a session: a command to start comes with four
+//! descriptors, the standard three and the command's line; a grant comes with one, on which the
+//! supervisor answers.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use crate::channel;
 use crate::plan::Text;
@@ -22,11 +26,38 @@ pub struct Order {
     pub terminal: [bool; 3],
 }
 
-/// An order with its descriptors, as the supervisor gets it.
-pub(crate) struct Received {
-    pub(crate) order: Order,
-    pub(crate) standard: [OwnedFd; 3],
-    pub(crate) line: OwnedFd,
+/// A message with its descriptors, as the supervisor gets it.
+pub(crate) enum Received {
+    /// Start a command.
+    Command {
+        order: Order,
+        standard: [OwnedFd; 3],
+        line: OwnedFd,
+    },
+    /// Let commands connect to these sockets of the host, besides those of the plan.
+    Sockets { paths: Vec<PathBuf>, line: OwnedFd },
+}
+
+/// Sends the sockets that are granted besides those of the plan.
+pub(crate) fn send_sockets(
+    control: BorrowedFd<'_>,
+    paths: &[Text],
+    line: BorrowedFd<'_>,
+) -> io::Result<()> {
+    let texts = paths.iter().map(|path| path.as_c_str().to_bytes_with_nul());
+    channel::send(control, &texts.collect::<Vec<_>>().concat(), &[line])
+}
+
+fn decode_sockets(bytes: &[u8]) -> Option<Vec<PathBuf>> {
+    if bytes.is_empty() {
+        return Some(Vec::new());
+    }
+    let texts = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
+    let paths = texts.map(|text| {
+        let path = PathBuf::from(OsStr::from_bytes(text));
+        path.is_absolute().then_some(path)
+    });
+    paths.collect()
 }
 
 impl Order {
@@ -40,16 +71,23 @@ impl Order {
         channel::send(control, &self.encode()?, &[stdin, stdout, stderr, line])
     }
 
-    /// Waits for the next order. `None`: the launcher is gone. A malformed order is the error
+    /// Waits for the next message. `None`: the launcher is gone. A malformed one is the error
     /// `EBADMSG`, after which the next one can be received.
     pub(crate) fn receive(control: BorrowedFd<'_>) -> io::Result<Option<Received>> {
         let Some((message, fds)) = channel::receive(control)? else {
             return Ok(None);
         };
+        let fds: Vec<OwnedFd> = match <[OwnedFd; 1]>::try_from(fds) {
+            Ok([line]) => {
+                let paths = decode_sockets(&message).ok_or_else(channel::malformed)?;
+                return Ok(Some(Received::Sockets { paths, line }));
+            }
+            Err(fds) => fds,
+        };
         let fds: Result<[OwnedFd; 4], _> = fds.try_into();
         let [stdin, stdout, stderr, line] = fds.map_err(|_| channel::malformed())?;
         let order = Self::decode(&message).ok_or_else(channel::malformed)?;
-        Ok(Some(Received {
+        Ok(Some(Received::Command {
             order,
             standard: [stdin, stdout, stderr],
             line,
@@ -103,6 +141,16 @@ mod tests {
         };
         let back = Order::decode(&order.encode().unwrap()).unwrap();
         assert_eq!(format!("{back:?}"), format!("{order:?}"));
+    }
+
+    #[test]
+    fn granted_sockets_are_absolute_paths() {
+        let paths = |bytes| decode_sockets(bytes).map(|paths| paths.len());
+        assert_eq!(paths(b""), Some(0));
+        assert_eq!(paths(b"/a\0/b c\0"), Some(2));
+        for bad in [&b"/a"[..], b"a\0", b"\0", b"/a\0\0", b"/a\0../b\0"] {
+            assert_eq!(paths(bad), None, "{bad:?}");
+        }
     }
 
     #[test]

@@ -216,7 +216,7 @@ impl Link {
         let upgrade = headers::strip(&mut parts.headers).filter(|_| !gate.is_read_only());
         let upgrade = upgrade.and_then(|offered| {
             // What it leads to is not read: a host named there would not be compared.
-            if gate.egress.rules.danger_hidden_names {
+            if gate.egress.get().rules.danger_hidden_names {
                 Some(offered)
             } else {
                 headers::without_names(&offered)

@@ -78,7 +78,7 @@ fn look_up(gate: &Gate, names: &Names, text: &str) -> Answer {
             return Answer::NoName;
         }
     };
-    let decision = gate.egress.decide_name(&name);
+    let decision = gate.egress.get().decide_name(&name);
     if !decision.is_allowed() {
         if !is_search(gate, name.as_str()) {
             let target = Target {
@@ -105,5 +105,5 @@ fn is_search(gate: &Gate, name: &str) -> bool {
     let shorter = name.match_indices('.').map(|(at, _)| &name[..at]);
     shorter
         .filter_map(|prefix| HostName::parse(prefix).ok())
-        .any(|prefix| gate.egress.decide_name(&prefix).is_allowed())
+        .any(|prefix| gate.egress.get().decide_name(&prefix).is_allowed())
 }

@@ -35,9 +35,12 @@ pub(super) struct Base {
     files: BTreeMap<Vec<u8>, Was>,
 }
 
+/// The file's name in the overlay's directory.
+pub(super) const NAME: &str = "base";
+
 impl Base {
     pub(super) fn load(directory: &Path) -> Result<Self, Error> {
-        let path = directory.join("base");
+        let path = directory.join(NAME);
         let bytes = match fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             bytes => bytes.trying("read", &path)?,

@@ -93,6 +93,7 @@ impl Overlay {
     /// and the options don't say what to do, or if something can't be written; nothing of the host
     /// has changed then.
     pub fn commit(self, options: &CommitOptions<'_>) -> Result<CommitReport, Error> {
+        self.require_lock()?;
         if self.was_restarted() {
             return Err(Error::Restarted(self.place.name));
         }

@@ -18,6 +18,7 @@ mod copy;
 mod journal;
 mod layer;
 mod plan;
+mod snapshots;
 mod step;
 mod transaction;
 mod view;
@@ -85,12 +86,13 @@ pub struct Overlay {
     index: Index,
     started: Time,
     began: Instant,
-    _lock: Lock,
+    /// `None`: another run uses the overlay, and this one only reads it.
+    lock: Option<Lock>,
 }
 
 impl Overlay {
     pub(crate) fn exists(place: &Place) -> bool {
-        directory(place).join("index.json").exists()
+        directory(place).join(INDEX).exists()
     }
 
     /// Opens it, or makes an empty one.
@@ -103,7 +105,7 @@ impl Overlay {
             index,
             started: exactly_now(),
             began: Instant::now(),
-            _lock: lock,
+            lock: Some(lock),
         };
         transaction::recover(&overlay)?;
         // A commit that was finished just now may have left nothing.
@@ -116,12 +118,32 @@ impl Overlay {
         Ok(overlay)
     }
 
+    /// The overlay while another run uses it, to be read only: whatever would change it is refused.
+    pub(crate) fn in_use(place: Place, dir: PathBuf) -> Result<Self, Error> {
+        Ok(Self {
+            index: read_index(&place)?,
+            place,
+            dir,
+            started: exactly_now(),
+            began: Instant::now(),
+            lock: None,
+        })
+    }
+
+    fn require_lock(&self) -> Result<(), Error> {
+        match self.lock {
+            Some(_) => Ok(()),
+            None => Err(Error::OverlayBusy(self.place.name.clone())),
+        }
+    }
+
     /// The layer for a root: a directory with `upper` and `work`, as overlayfs takes it with the
     /// option `volatile`. Made if there is none.
     ///
     /// # Errors
     /// If it can't be made, or the store is in the root: a layer can't be over itself.
     pub fn layer(&mut self, root: &Path) -> Result<PathBuf, Error> {
+        self.require_lock()?;
         let layer = layer_path(&self.place.path, root)?;
         let boot = boot::current();
         let known = self.index.roots.iter().find(|known| known.path == root);
@@ -148,6 +170,14 @@ impl Overlay {
             self.save_index(was_synced)?;
         }
         Ok(layer)
+    }
+
+    /// Where [`Overlay::layer`] has the layer for a root.
+    ///
+    /// # Errors
+    /// If the store is in the root.
+    pub fn layer_path(&self, root: &Path) -> Result<PathBuf, Error> {
+        layer_path(&self.place.path, root)
     }
 
     fn make_layer(&self, root: &Path, top: &OwnedFd, layer: &Path) -> Result<Identity, Error> {
@@ -195,7 +225,7 @@ impl Overlay {
     }
 
     fn save_index(&self, synced: bool) -> Result<(), Error> {
-        let path = directory(&self.place).join("index.json");
+        let path = directory(&self.place).join(INDEX);
         let text = serde_json::to_vec_pretty(&self.index).unwrap_or_default();
         if synced {
             files::replace(&path, &text)
@@ -236,6 +266,7 @@ impl Overlay {
     /// # Errors
     /// If a layer can't be read or the note can't be written.
     pub fn note(&self) -> Result<(), Error> {
+        self.require_lock()?;
         let mut base = Base::load(&directory(&self.place))?;
         let mut is_new = false;
         for pair in self.pairs()? {
@@ -282,6 +313,7 @@ impl Overlay {
     /// # Errors
     /// If it can't be removed.
     pub fn discard(self) -> Result<(), Error> {
+        self.require_lock()?;
         remove(&self.place)
     }
 
@@ -293,8 +325,15 @@ impl Overlay {
 /// Names the time at which a run began whose changes are not noted.
 const UNNOTED: &str = "unnoted";
 
+/// Lists the roots.
+const INDEX: &str = "index.json";
+
 fn read_index(place: &Place) -> Result<Index, Error> {
-    let path = directory(place).join("index.json");
+    read_index_in(&directory(place))
+}
+
+fn read_index_in(directory: &Path) -> Result<Index, Error> {
+    let path = directory.join(INDEX);
     let index: Index = match read_json(&path) {
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             return Ok(Index::default());
@@ -323,7 +362,7 @@ pub(crate) fn rebind(place: &Place, old: &Path, state: &WorkspaceState) -> Resul
         }
         root.identity.clone_from(&state.identity);
         let text = serde_json::to_vec_pretty(&index).unwrap_or_default();
-        return files::replace(&directory(place).join("index.json"), &text);
+        return files::replace(&directory(place).join(INDEX), &text);
     }
     Ok(())
 }
@@ -342,6 +381,7 @@ pub(crate) fn discard(place: &Place) -> Result<(), Error> {
 
 /// What is wrong with the overlay of a workspace, as far as the store's own files go.
 pub(crate) fn check(place: &Place) -> Result<(), Error> {
+    snapshots::check(place)?;
     let directory = directory(place);
     if !directory.exists() {
         return Ok(());
@@ -356,8 +396,13 @@ fn remove(place: &Place) -> Result<(), Error> {
     if !directory.exists() {
         return Ok(());
     }
+    remove_directory(place, &directory)
+}
+
+/// Removes a directory of a workspace, which loses its name first.
+fn remove_directory(place: &Place, directory: &Path) -> Result<(), Error> {
     let unnamed = unnamed(place);
-    fs::rename(&directory, &unnamed).trying("remove", &directory)?;
+    fs::rename(directory, &unnamed).trying("remove", directory)?;
     files::remove_tree_of_others(&unnamed)
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn collect(mut child: Child) -> Result<Output, Error> {
     while gather(&mut child, &mut pipes)? {}
     // The command writes no more; what is left is in the pipes, or on its way through a thread that
     // counts it. In a session something that it left in the background may hold them open.
-    let longest = if child.is_in_session {
+    let longest = if child.session.is_some() {
         AT_ONCE
     } else {
         DRAIN_TIMEOUT

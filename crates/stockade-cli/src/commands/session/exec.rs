@@ -10,7 +10,7 @@ use stockade_linux::plan::Text;
 
 use super::directory::{Directory, check_name};
 use super::protocol::{Answer, Exec, Request, receive, send};
-use super::{unknown, unreachable};
+use super::{gone, unknown, unreachable};
 use crate::args::ExecArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -93,11 +93,6 @@ fn exec(args: &ExecArgs) -> Result<Exec, Failure> {
         ],
         timeout: args.timeout,
     })
-}
-
-fn gone(name: &str) -> Failure {
-    let text = format!("the session `{name}` ended, and the command with it");
-    Failure::text(Exit::Signal(9), text).hint("stockade session list")
 }
 
 /// A command that the owner of a session holds.

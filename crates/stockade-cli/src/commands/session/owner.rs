@@ -2,16 +2,18 @@
 //! the sandbox when it is told to, when nobody has used it for long, or when it has ended.
 
 use std::ffi::OsStr;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::Signal;
-use stockade_engine::{Child, Session, SessionSpec, Spec};
+use stockade_engine::{Child, Ending, Session, SessionSpec, Spec};
 use stockade_linux::{Builder, Channel, ChannelListener, Signals};
 use stockade_policy::profile::{BasePolicy, Profile};
 use stockade_workspace::Overlay;
@@ -32,29 +34,41 @@ pub(super) fn run(args: &SessionOpenArgs) -> Result<Exit, Failure> {
     rustix::process::setsid().map_err(|error| failed("start a new session", error))?;
     let caught = [Signal::HUP, Signal::INT, Signal::TERM].map(Signal::as_raw);
     let signals = Signals::catch(&caught).map_err(|error| failed("catch signals", error))?;
+    let started_in = std::env::current_dir()?;
     let place = Place::enter(args.policy.cwd.as_deref())?;
     let profile = place.profile(&args.policy)?;
     let directory = Directory::open()?;
-    let (name, listener) = take_name(args.name.as_deref(), &directory)?;
-    let opened = open(args, &place, &profile);
-    let (session, overlay) = opened.inspect_err(|_| directory.remove(&name))?;
+    let (name, listener) = take_name(args.wanted_name(), &directory)?;
+    let sandbox = SandboxSource {
+        args,
+        place,
+        profile,
+        started_in,
+    };
+    let opened = sandbox
+        .open(Builder::Copy)
+        .inspect_err(|_| directory.remove(&name))?;
+    let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
     let owner = Owner {
         name,
-        session,
+        description: opened.describe(),
+        sandbox,
+        open: RwLock::new(Some(opened)),
+        changed: eventfd(0, flags).map_err(|error| failed("make an event", error))?,
         directory,
         idle_timeout: args.idle_timeout,
         opened: Instant::now(),
         state: Mutex::new(State {
             commands: 0,
             idle_since: Instant::now(),
+            is_let_go: false,
+            is_closing: false,
             closers: Vec::new(),
         }),
     };
     owner.detach()?;
     owner.serve(&listener, &signals);
     owner.close(listener);
-    // There is nobody left to tell.
-    let _ = overlay.as_ref().map_or(Ok(()), overlay::leave);
     Ok(Exit::Success)
 }
 
@@ -85,50 +99,132 @@ fn take_name(
     Err(Failure::text(Exit::NotSetUp, "every name is taken"))
 }
 
-/// Opens the sandbox.
-fn open(
-    args: &SessionOpenArgs,
-    place: &Place,
-    profile: &Profile,
-) -> Result<(Session, Option<Overlay>), Failure> {
-    if profile.base_policy.value == BasePolicy::DangerFullAccess {
-        let text = "a session needs a sandbox, and `--danger-full-access` is none";
-        return Err(Failure::text(Exit::NotSetUp, text).hint("stockade session open"));
-    }
-    if !args.policy.pass_fd.is_empty() {
-        let text = "`--pass-fd` needs a command, and a session has none yet";
-        return Err(Failure::text(Exit::Usage, text));
-    }
-    let spec = Spec {
-        env: std::env::vars_os().collect(),
-        overlay: args.overlay.is_some(),
-        ..Session::spec()
-    };
-    let backends = backends(None);
-    let mut choice = backends.choose(profile, Path::new(THIS))?;
-    let mut plan = choice.next(&spec)?;
-    if plan.output.is_some() {
-        let text = "`--limit output` can't be kept in a session: its commands write to descriptors of their own";
-        return Err(Failure::text(Exit::NotSetUp, text).hint("stockade session open"));
-    }
-    let network = network(&args.upstream, &plan)?;
-    let overlay = match &args.overlay {
-        Some(name) => Some(overlay::enter(name.as_deref(), place, None, &mut plan)?),
-        None => None,
-    };
-    if !args.quiet {
-        for warning in &plan.warnings {
-            output::warn(warning, Format::of(args.output.json));
+/// What the sandbox is built from, and built again.
+struct SandboxSource<'a> {
+    args: &'a SessionOpenArgs,
+    place: Place,
+    profile: Profile,
+    /// The caller's directory, from which the flags are meant.
+    started_in: PathBuf,
+}
+
+/// A sandbox that stands.
+struct Opened {
+    // Before the overlay: everything inside is dead when the overlay is let go.
+    session: Session,
+    overlay: Option<Overlay>,
+}
+
+/// What does not change when the sandbox is built again.
+struct Described {
+    directory: String,
+    backend: String,
+    overlay: Option<String>,
+}
+
+impl Opened {
+    fn describe(&self) -> Described {
+        let plan = self.session.plan();
+        let overlay = self.overlay.as_ref();
+        Described {
+            directory: plan.linux.command.cwd.to_string(),
+            backend: plan.backend.to_string(),
+            overlay: overlay.map(|overlay| overlay.name().to_string()),
         }
     }
-    let session = Session::open(plan, Builder::Copy, network.as_deref()).map_err(run_failure)?;
-    Ok((session, overlay))
+
+    /// Ends the sandbox and lets go of the overlay.
+    fn close(self) -> Result<(), Failure> {
+        self.session.close().map_err(run_failure)?;
+        self.overlay.as_ref().map_or(Ok(()), overlay::leave)
+    }
+}
+
+impl SandboxSource<'_> {
+    fn open(&self, builder: Builder<'_>) -> Result<Opened, Failure> {
+        let Self {
+            args,
+            place,
+            profile,
+            ..
+        } = self;
+        if profile.base_policy.value == BasePolicy::DangerFullAccess {
+            let text = "a session needs a sandbox, and `--danger-full-access` is none";
+            return Err(Failure::text(Exit::NotSetUp, text).hint("stockade session open"));
+        }
+        if !args.policy.pass_fd.is_empty() {
+            let text = "`--pass-fd` needs a command, and a session has none yet";
+            return Err(Failure::text(Exit::Usage, text));
+        }
+        let spec = Spec {
+            env: std::env::vars_os().collect(),
+            overlay: args.wanted_overlay().is_some(),
+            ..Session::spec()
+        };
+        let backends = backends(None);
+        let mut choice = backends.choose(profile, Path::new(THIS))?;
+        let mut plan = choice.next(&spec)?;
+        if plan.output.is_some() {
+            let text = "`--limit output` can't be kept in a session: its commands write to descriptors of their own";
+            return Err(Failure::text(Exit::NotSetUp, text).hint("stockade session open"));
+        }
+        let network = network(&args.upstream, &plan)?;
+        let overlay = match args.wanted_overlay() {
+            Some(name) => Some(overlay::enter(name, place, None, &mut plan)?),
+            None => None,
+        };
+        if !args.quiet {
+            for warning in &plan.warnings {
+                output::warn(warning, Format::of(args.output.json));
+            }
+        }
+        let session = Session::open(plan, builder, network.as_deref()).map_err(run_failure)?;
+        Ok(Opened { session, overlay })
+    }
+
+    /// Opens a session over another overlay, in a process of its own; answers with its name.
+    fn fork(&self, name: Option<&str>, overlay: &str) -> Result<String, Failure> {
+        let cannot = |error: io::Error| failed("start the owner of the session", error);
+        let mut command = Command::new(THIS);
+        command
+            .arg0("stockade")
+            .args(std::env::args_os().skip(1))
+            .args(["--quiet", "--fork-overlay", overlay])
+            .current_dir(&self.started_in)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(name) = name {
+            command.args(["--fork-name", name]);
+        }
+        let mut owner = command.spawn().map_err(cannot)?;
+        let mut line = String::new();
+        if let Some(stdout) = owner.stdout.take() {
+            BufReader::new(stdout)
+                .read_line(&mut line)
+                .map_err(cannot)?;
+        }
+        if let Some(name) = line.strip_suffix('\n') {
+            // Nobody waits for it: it is told to close like any other.
+            std::thread::spawn(move || owner.wait());
+            return Ok(name.to_owned());
+        }
+        let ended = owner.wait_with_output().map_err(cannot)?;
+        let reason = String::from_utf8_lossy(&ended.stderr);
+        let reason = reason.trim().trim_start_matches("error: ").to_owned();
+        Err(Failure::text(Exit::NotSetUp, reason))
+    }
 }
 
 /// A session and who uses it.
-struct Owner {
+struct Owner<'a> {
     name: String,
-    session: Session,
+    description: Described,
+    sandbox: SandboxSource<'a>,
+    /// `None` while a client works on the overlay.
+    open: RwLock<Option<Opened>>,
+    /// Readable when `open` or `State::is_closing` has changed.
+    changed: OwnedFd,
     directory: Directory,
     idle_timeout: Option<Duration>,
     opened: Instant,
@@ -140,6 +236,10 @@ struct State {
     commands: usize,
     /// When the last command ended.
     idle_since: Instant,
+    /// Whether a client works on the overlay.
+    is_let_go: bool,
+    /// Whether the session is to end.
+    is_closing: bool,
     /// Clients that wait for the session to be gone.
     closers: Vec<Channel>,
 }
@@ -150,7 +250,13 @@ const FIRST_MESSAGE_TIMEOUT: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-impl Owner {
+/// How soon a client that works on the overlay notices that the session is to end.
+const CLOSING_CHECK_INTERVAL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+impl Owner<'_> {
     /// Tells the caller the session's name and leaves its streams and directory.
     fn detach(&self) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
@@ -168,18 +274,28 @@ impl Owner {
     /// Serves clients until the session is to end.
     fn serve(&self, listener: &ChannelListener, signals: &Signals) {
         std::thread::scope(|scope| {
-            while !self.is_idle_for_too_long() {
+            while !self.is_idle_for_too_long() && !self.state().is_closing {
                 let timeout = self.next_look();
-                let pidfd = self.session.pidfd();
-                let mut watched = [
+                let open = self.read();
+                let pidfd = open.as_ref().map(|open| open.session.pidfd());
+                let pidfd = pidfd.and_then(|pidfd| pidfd.try_clone_to_owned().ok());
+                drop(open);
+                let mut watched = vec![
                     PollFd::new(listener, PollFlags::IN),
-                    PollFd::from_borrowed_fd(pidfd, PollFlags::IN),
                     PollFd::new(signals, PollFlags::IN),
+                    PollFd::new(&self.changed, PollFlags::IN),
                 ];
+                watched.extend(pidfd.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
                 let waited = poll(&mut watched, timeout.as_ref());
-                let is = |at: usize| waited.is_ok() && !watched[at].revents().is_empty();
-                if is(1) || is(2) {
+                let is = |at: usize| {
+                    let fd = watched.get(at);
+                    waited.is_ok() && fd.is_some_and(|fd| !fd.revents().is_empty())
+                };
+                if is(1) || (is(3) && !self.state().is_let_go) {
                     break;
+                }
+                if is(2) {
+                    let _ = rustix::io::read(&self.changed, &mut [0; 8]);
                 }
                 if is(0)
                     && let Ok(client) = listener.accept()
@@ -190,8 +306,25 @@ impl Owner {
                 }
             }
             // The commands end, and with them the threads that serve their clients.
-            self.session.kill();
+            self.end();
         });
+    }
+
+    /// Has the session end: everything in it is killed.
+    fn end(&self) {
+        self.state().is_closing = true;
+        if let Some(open) = self.read().as_ref() {
+            open.session.kill();
+        }
+        self.wake();
+    }
+
+    fn wake(&self) {
+        let _ = rustix::io::write(&self.changed, &1u64.to_ne_bytes());
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Option<Opened>> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_idle_for_too_long(&self) -> bool {
@@ -218,8 +351,11 @@ impl Owner {
 
     fn close(self, listener: ChannelListener) {
         let state = self.state.into_inner();
-        // Whatever is left of it, this process ends now and nothing survives that.
-        let _ = self.session.close();
+        let open = self.open.into_inner();
+        if let Some(open) = open.unwrap_or_else(PoisonError::into_inner) {
+            // Whatever is left of it, this process ends now and nothing survives that.
+            let _ = open.close();
+        }
         self.directory.remove(&self.name);
         drop(listener);
         drop(state);
@@ -241,10 +377,21 @@ impl Owner {
             }
             Ok(Some((Request::Close, _))) => {
                 self.state().closers.push(client);
-                self.session.kill();
+                self.end();
             }
             Ok(Some((Request::Exec(exec), fds))) => {
-                self.state().commands += 1;
+                let mut state = self.state();
+                if state.is_let_go {
+                    drop(state);
+                    let _ = send(
+                        &client,
+                        &refusal(&busy("its overlay is being changed")),
+                        &[],
+                    );
+                    return;
+                }
+                state.commands += 1;
+                drop(state);
                 let answer = self.execute(&client, &exec, fds);
                 let mut state = self.state();
                 state.commands -= 1;
@@ -252,18 +399,83 @@ impl Owner {
                 drop(state);
                 let _ = send(&client, &answer, &[]);
             }
+            Ok(Some((Request::LetGo, _))) => {
+                let answer = match self.let_go(&client) {
+                    Ok(answer) => answer,
+                    Err(failure) => refusal(&failure),
+                };
+                let _ = send(&client, &answer, &[]);
+            }
             // The client hears the connection hang up.
-            Ok(Some((Request::Signal(_), _)) | None) | Err(_) => {}
+            Ok(Some((Request::Signal(_) | Request::Rebuild | Request::Fork { .. }, _)) | None)
+            | Err(_) => {}
         }
     }
 
+    /// Lets the client work on the overlay, and builds the sandbox again.
+    fn let_go(&self, client: &Channel) -> Result<Answer, Failure> {
+        let mut state = self.state();
+        if state.commands > 0 {
+            return Err(busy("a command runs in it"));
+        }
+        if state.is_let_go {
+            return Err(busy("its overlay is being changed"));
+        }
+        state.is_let_go = true;
+        drop(state);
+        let taken = self.write().take();
+        let wish = taken.map_or(Ok(()), Opened::close).map(|()| {
+            // A client that is gone is noticed at once.
+            let _ = send(client, &Answer::LetGo, &[]);
+            self.next_wish(client)
+        });
+        // A process with threads can't be copied into a user namespace.
+        let opened = self.sandbox.open(Builder::Program(Path::new(THIS)));
+        let mut state = self.state();
+        state.is_let_go = false;
+        state.idle_since = Instant::now();
+        // Without a sandbox there is no session.
+        state.is_closing |= opened.is_err();
+        drop(state);
+        let failure = opened.map(|opened| *self.write() = Some(opened)).err();
+        self.wake();
+        match (wish?, failure) {
+            (_, Some(failure)) => Err(failure),
+            (Some(Request::Fork { name, overlay }), None) => self
+                .sandbox
+                .fork(name.as_deref(), &overlay)
+                .map(Answer::Forked),
+            (_, None) => Ok(Answer::Rebuilt),
+        }
+    }
+
+    /// What the client wants when it has done its work; `None`: it is gone, or the session is to end.
+    fn next_wish(&self, client: &Channel) -> Option<Request> {
+        while !self.state().is_closing {
+            let mut watched = [PollFd::new(client, PollFlags::IN)];
+            if poll(&mut watched, Some(&CLOSING_CHECK_INTERVAL)) == Ok(1) {
+                return receive(client).ok().flatten().map(|(request, _)| request);
+            }
+        }
+        None
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Option<Opened>> {
+        self.open.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn describe(&self) -> Description {
-        let plan = self.session.plan();
+        let Described {
+            directory,
+            backend,
+            overlay,
+        } = &self.description;
         Description {
             name: self.name.clone(),
             pid: std::process::id(),
-            directory: plan.linux.command.cwd.to_string(),
-            backend: plan.backend.to_string(),
+            directory: directory.clone(),
+            overlay: overlay.clone(),
+            backend: backend.clone(),
             commands: self.state().commands,
             age_seconds: self.opened.elapsed().as_secs(),
         }
@@ -276,15 +488,15 @@ impl Owner {
             child.wait().map_err(run_failure)
         });
         match ran {
+            // Nobody but the client kills a single command, and the client is there.
+            Ok(finished) if matches!(finished.report.ending, Ending::Killed | Ending::Lost) => {
+                refusal(&super::gone(&self.name))
+            }
             Ok(finished) => Answer::Ended {
                 code: exit_of(&finished).code(),
                 remarks: remarks(&finished, false),
             },
-            Err(failure) => Answer::Failed {
-                code: failure.exit.code(),
-                message: failure.message(),
-                hint: failure.next_step().map(str::to_owned),
-            },
+            Err(failure) => refusal(&failure),
         }
     }
 
@@ -316,10 +528,25 @@ impl Owner {
             spec.env.push((name, value));
         }
         let standard = fds.each_ref().map(AsFd::as_fd);
-        let mut child = self.session.start(&spec, standard).map_err(run_failure)?;
+        let open = self.read();
+        let ended = || Failure::text(Exit::NotSetUp, "the session has ended");
+        let session = &open.as_ref().ok_or_else(ended)?.session;
+        let mut child = session.start(&spec, standard).map_err(run_failure)?;
         child.keep_limits(Vec::new()).map_err(run_failure)?;
         Ok(child)
     }
+}
+
+fn refusal(failure: &Failure) -> Answer {
+    Answer::Failed {
+        code: failure.exit.code(),
+        message: failure.message(),
+        hint: failure.next_step().map(str::to_owned),
+    }
+}
+
+fn busy(why: &str) -> Failure {
+    Failure::text(Exit::NotSetUp, format!("the session is busy: {why}"))
 }
 
 /// Passes on what the client and the command have to say to each other, until one of them has ended.

@@ -20,6 +20,16 @@ pub(super) enum Request {
     Describe,
     /// Run a command; the standard three descriptors come along.
     Exec(Exec),
+    /// Open a session over this overlay, a copy, and build the sandbox again; after
+    /// [`Request::LetGo`].
+    Fork {
+        name: Option<String>,
+        overlay: String,
+    },
+    /// End the sandbox and let go of its overlay, until the client hangs up or says what to do.
+    LetGo,
+    /// Build the sandbox again, after [`Request::LetGo`].
+    Rebuild,
     /// Pass a signal on to the command.
     Signal(i32),
 }
@@ -48,12 +58,18 @@ pub(super) enum Answer {
         /// What the user should know.
         remarks: Vec<String>,
     },
-    /// The command was not started.
+    /// The session over the copy is open.
+    Forked(String),
+    /// The command was not started, or the request can't be carried out.
     Failed {
         code: u8,
         message: String,
         hint: Option<String>,
     },
+    /// The sandbox is gone, and its overlay can be changed.
+    LetGo,
+    /// The sandbox was built again.
+    Rebuilt,
     /// The command runs; the other end of its terminal comes along.
     Started,
     /// The command was stopped, as by Ctrl-Z.
@@ -67,6 +83,9 @@ pub(super) struct Description {
     /// The process that owns it.
     pub(super) pid: u32,
     pub(super) directory: String,
+    /// The name under which `stockade ws` knows its overlay, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) overlay: Option<String>,
     pub(super) backend: String,
     /// Commands that run now.
     pub(super) commands: usize,

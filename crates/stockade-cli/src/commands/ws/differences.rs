@@ -40,7 +40,11 @@ struct Entry<'a> {
 pub(super) fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> {
     let name = name_or_here(args.name.as_deref())?;
     if args.id.is_none() {
-        match context.manager.existing_overlay(&name) {
+        let overlay = match context.manager.existing_overlay(&name) {
+            Err(Error::OverlayBusy(_)) => context.manager.overlay_in_use(&name).map(Some),
+            found => found,
+        };
+        match overlay {
             Ok(Some(overlay)) => {
                 let diff = context.manager.overlay_diff(&overlay).map_err(refused)?;
                 super::warn_if_restarted(&overlay, context.format);

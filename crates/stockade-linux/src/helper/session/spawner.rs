@@ -60,14 +60,15 @@ pub(super) struct Spawner {
 }
 
 impl Spawner {
-    /// Starts the thread and waits until it is confined.
+    /// Starts the thread and waits until it is confined. Answers with a copy of what the mediator
+    /// listens on, if there is a mediator.
     pub(super) fn start<'scope, 'env: 'scope>(
         scope: &'scope Scope<'scope, 'env>,
         plan: &'env LinuxPlan,
         filter: Program,
         mediator: Option<Waiting>,
         pid_namespace: OwnedFd,
-    ) -> Result<Self, Failure> {
+    ) -> Result<(Self, Option<OwnedFd>), Failure> {
         let (jobs, received_jobs) = channel::<Job>();
         let (sender, outcomes) = channel();
         let (ready, is_ready) = channel();
@@ -95,12 +96,13 @@ impl Spawner {
             .spawn_scoped(scope, work)
             .at(Stage::ForkCommand)?;
         let gone = |_| std::io::Error::from_raw_os_error(libc::ESRCH);
-        is_ready.recv().map_err(gone).at(Stage::ForkCommand)??;
-        Ok(Self {
+        let listener = is_ready.recv().map_err(gone).at(Stage::ForkCommand)??;
+        let spawner = Self {
             jobs,
             outcomes,
             finished,
-        })
+        };
+        Ok((spawner, listener))
     }
 
     pub(super) fn start_command(&self, job: Job) {
@@ -125,7 +127,7 @@ fn confine(
     filter: &Program,
     mediator: Option<Waiting>,
     pid_namespace: &OwnedFd,
-) -> Result<(), Failure> {
+) -> Result<Option<OwnedFd>, Failure> {
     move_into_link_name_space(pid_namespace.as_fd(), Some(LinkNameSpaceType::ProcessID))
         .at(Stage::ForkCommand)?;
     capabilities::drop_all().at(Stage::DropCapabilities)?;
@@ -135,10 +137,12 @@ fn confine(
     }
     let mut listener = None;
     install_filter(plan, filter, &mut listener)?;
+    let copy = listener.as_ref().map(OwnedFd::try_clone);
+    let copy = copy.transpose().at(Stage::Mediator)?;
     if let (Some(mediator), Some(listener)) = (mediator, listener) {
         mediator.serve(listener).at(Stage::Mediator)?;
     }
-    Ok(())
+    Ok(copy)
 }
 
 /// Starts a command and waits until it was executed.
