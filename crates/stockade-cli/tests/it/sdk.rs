@@ -1,10 +1,14 @@
 //! The packages in sdk/, tested by their own suites with this build of the program.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::context::{Ran, STOCKADE, has, run};
 use crate::mcp::program;
+
+const NOBODY: u32 = 65534;
 
 fn sdk(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -55,4 +59,95 @@ fn the_node_package_passes_its_suite() {
         ran("node", &[&tsc, "--typeRoots", &types]).ends_with(0);
         ran("node", &["node", "--test", "test/"]).ends_with(0);
     }
+}
+
+/// What a user of the wheel writes, with nothing in the environment that names the program.
+const WITH_THE_WHEEL: &str = "\
+import stockade, sys, sysconfig
+from stockade._program import program
+assert program() == sysconfig.get_path('scripts') + '/stockade', program()
+with stockade.Sandbox(sys.argv[1]) as box:
+    result = box.run('echo inside > file; cat file', timeout=60)
+    assert (result.exit_code, result.stdout) == (0, 'inside\\n'), result
+assert not stockade.verify('import os; os.system(\"rm -rf /\")', 'python')['safe']
+";
+
+/// maturin packs the program of this test, so that nothing is compiled twice; `make wheel` lets it
+/// compile the static one.
+#[test]
+fn a_wheel_with_this_build_of_the_program_is_installed_and_runs() {
+    let test = "a_wheel_with_this_build_of_the_program_is_installed_and_runs";
+    let maturin = program("venv/bin/maturin");
+    // The system's interpreter, which an ordinary user can execute too.
+    let python = "/usr/bin/python3";
+    if !has(test, "maturin", &[&maturin, "--version"])
+        || !has(test, "python", &[python, "-c", "import venv"])
+    {
+        return;
+    }
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let cargo = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/built_cargo.py");
+
+    let mut build = Command::new(maturin);
+    build.args([
+        "build",
+        "--profile",
+        "dev",
+        "--compression-method",
+        "stored",
+    ]);
+    build.args(["--out", &path("wheels"), "--target-dir", &path("target")]);
+    build.current_dir(sdk("python")).env("CARGO", cargo);
+    build.env("STOCKADE_BIN", STOCKADE);
+    run(build).ends_with(0);
+    let wheel = fs::read_dir(path("wheels")).unwrap().next();
+    let wheel = wheel.unwrap().unwrap().path();
+
+    let mut venv = Command::new(python);
+    venv.args(["-m", "venv", "--without-pip", &path("venv")]);
+    run(venv).ends_with(0);
+    let mut install = Command::new(program("venv/bin/pip"));
+    install.args(["--python", &path("venv/bin/python")]);
+    install.args(["install", "-q", "--no-index"]).arg(wheel);
+    run(install).ends_with(0);
+
+    for (user, home) in users(dir.path()) {
+        let project = home.join("project");
+        let mut command = as_user(user, &path("venv/bin/python"));
+        command.args(["-I", "-c", WITH_THE_WHEEL]).arg(project);
+        command.env_clear().env("HOME", home);
+        command.env("PATH", "/usr/bin:/bin");
+        run(command).ends_with(0);
+    }
+}
+
+/// Root, if that is who runs this, and an ordinary user, each with a home that has a project.
+fn users(dir: &Path) -> Vec<(u32, PathBuf)> {
+    let caller = rustix::process::getuid();
+    let users = if caller.is_root() {
+        vec![0, NOBODY]
+    } else {
+        vec![caller.as_raw()]
+    };
+    let homes = users.into_iter().map(|user| {
+        let home = dir.join(format!("home-{user}"));
+        for path in [home.clone(), home.join("project")] {
+            fs::create_dir(&path).unwrap();
+            std::os::unix::fs::chown(&path, Some(user), Some(user)).unwrap();
+        }
+        (user, home)
+    });
+    homes.collect()
+}
+
+fn as_user(user: u32, program: &str) -> Command {
+    if user == rustix::process::getuid().as_raw() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    let [uid, gid] = ["--reuid", "--regid"].map(|word| format!("{word}={user}"));
+    command.args([&uid, &gid, "--clear-groups", "--", program]);
+    command
 }

@@ -3,12 +3,13 @@
 from ._advice import inspect, verify
 from ._aio import AsyncCommand, AsyncSandbox
 from ._sync import Command, Sandbox
-from ._types import Change, Denial, Entry, Result, Stat, StockadeError
+from ._types import Change, Closed, Denial, Entry, Result, Stat, StockadeError
 
 __all__ = [
     "AsyncCommand",
     "AsyncSandbox",
     "Change",
+    "Closed",
     "Command",
     "Denial",
     "Entry",
