@@ -61,6 +61,28 @@ fn the_node_package_passes_its_suite() {
     }
 }
 
+/// Runs the tests of an adapter with the real package, which scripts/test-deps installs.
+fn adapter_works(test: &str, package: &str, module: &str) {
+    let python = program("venv/bin/python");
+    let find = format!("import sys, importlib.util as i; sys.exit(not i.find_spec('{package}'))");
+    if has(test, package, &[&python, "-c", &find]) {
+        let file = format!("tests/{module}.py");
+        ran("python", &[&python, "-W", "ignore", &file]).ends_with(0);
+    }
+}
+
+#[test]
+fn the_sandbox_provider_passes_the_self_check_of_inspect_ai() {
+    let test = "the_sandbox_provider_passes_the_self_check_of_inspect_ai";
+    adapter_works(test, "inspect_ai", "adapter_inspect_ai");
+}
+
+#[test]
+fn the_shell_tools_work_in_runs_of_openai_agents() {
+    let test = "the_shell_tools_work_in_runs_of_openai_agents";
+    adapter_works(test, "agents", "adapter_openai_agents");
+}
+
 /// What a user of the wheel writes, with nothing in the environment that names the program.
 const WITH_THE_WHEEL: &str = "\
 import stockade, sys, sysconfig
@@ -70,6 +92,11 @@ with stockade.Sandbox(sys.argv[1]) as box:
     result = box.run('echo inside > file; cat file', timeout=60)
     assert (result.exit_code, result.stdout) == (0, 'inside\\n'), result
 assert not stockade.verify('import os; os.system(\"rm -rf /\")', 'python')['safe']
+";
+
+const FINDS_THE_PROVIDER: &str = "\
+from inspect_ai.util._sandbox.registry import registry_find_sandboxenv
+assert registry_find_sandboxenv('stockade').__module__ == 'stockade.adapters.inspect_ai'
 ";
 
 /// maturin packs the program of this test, so that nothing is compiled twice; `make wheel` lets it
@@ -112,6 +139,15 @@ fn a_wheel_with_this_build_of_the_program_is_installed_and_runs() {
     install.args(["--python", &path("venv/bin/python")]);
     install.args(["install", "-q", "--no-index"]).arg(wheel);
     run(install).ends_with(0);
+
+    let (found, site) = (program("venv/bin/python"), path("venv/lib"));
+    let site = fs::read_dir(site).unwrap().next().unwrap().unwrap().path();
+    let mut provider = Command::new(&found);
+    provider.args(["-W", "ignore", "-c", FINDS_THE_PROVIDER]);
+    provider.env("PYTHONPATH", site.join("site-packages"));
+    if has(test, "inspect_ai", &[&found, "-c", "import inspect_ai"]) {
+        run(provider).ends_with(0);
+    }
 
     for (user, home) in users(dir.path()) {
         let project = home.join("project");

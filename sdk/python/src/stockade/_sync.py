@@ -52,9 +52,15 @@ class Command:
 
     def output(self) -> Iterator[Chunk]:
         """The output as it comes: the stream's name and bytes."""
-        while (chunk := self._started.output.get()) is not None:
-            self._started.take(chunk)
+        while (chunk := self.read_output()) is not None:
             yield chunk
+
+    def read_output(self, timeout: float | None = None) -> Chunk | None:
+        """Waits for output; None is its end. After `timeout` seconds: TimeoutError."""
+        chunk = self._started.output.get(timeout)
+        if chunk is not None:
+            self._started.take(chunk)
+        return chunk
 
     def write(self, data: str | bytes) -> None:
         """Writes to the command's input."""
