@@ -83,6 +83,18 @@ fn the_shell_tools_work_in_runs_of_openai_agents() {
     adapter_works(test, "agents", "adapter_openai_agents");
 }
 
+#[test]
+fn the_executor_works_in_runs_of_smolagents() {
+    let test = "the_executor_works_in_runs_of_smolagents";
+    adapter_works(test, "smolagents", "adapter_smolagents");
+}
+
+#[test]
+fn tasks_run_on_two_nodes_of_ray_and_leave_nothing() {
+    let test = "tasks_run_on_two_nodes_of_ray_and_leave_nothing";
+    adapter_works(test, "ray", "adapter_ray");
+}
+
 /// What a user of the wheel writes, with nothing in the environment that names the program.
 const WITH_THE_WHEEL: &str = "\
 import stockade, sys, sysconfig

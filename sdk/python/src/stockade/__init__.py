@@ -2,7 +2,9 @@
 
 from ._advice import inspect, verify
 from ._aio import AsyncCommand, AsyncSandbox
+from ._map import map
 from ._sync import Command, Sandbox
+from ._task import Task, TaskResult
 from ._types import Change, Closed, Denial, Entry, Result, Stat, StockadeError
 
 __all__ = [
@@ -17,6 +19,9 @@ __all__ = [
     "Sandbox",
     "Stat",
     "StockadeError",
+    "Task",
+    "TaskResult",
     "inspect",
+    "map",
     "verify",
 ]
