@@ -16,6 +16,9 @@ from typing import Any
 # Before Ray starts its processes, which hand it on to the workers and to what those start.
 MARK = f"STOCKADE_TEST_MARK={uuid.uuid4()}"
 os.environ["STOCKADE_TEST_MARK"] = MARK.split("=")[1]
+# A short name: Ray's sockets are in it, and their paths have a limit.
+RAY_DIRECTORY = tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp")
+os.environ["RAY_TMPDIR"] = RAY_DIRECTORY.name
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import ray
@@ -53,16 +56,13 @@ def directories() -> set[str]:
 
 class MapTest(unittest.TestCase):
     cluster: Any
-    directory: tempfile.TemporaryDirectory[str]
 
     @classmethod
     def setUpClass(cls) -> None:
-        # A short name: Ray's sockets are in it, and their paths have a limit.
-        cls.directory = tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp")
-        cls.addClassCleanup(cls.directory.cleanup)
-        node = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
-        head = {**node, "temp_dir": cls.directory.name}
-        cls.cluster = Cluster(initialize_head=True, head_node_args=head)
+        cls.addClassCleanup(RAY_DIRECTORY.cleanup)
+        # Ray uses an address of this machine; nothing leaves it.
+        node = {"num_cpus": 1}
+        cls.cluster = Cluster(initialize_head=True, head_node_args=node)
         cls.cluster.add_node(**node)
         cls.cluster.wait_for_nodes()
         ray.init(address=cls.cluster.address, log_to_driver=False, logging_level=logging.ERROR)
