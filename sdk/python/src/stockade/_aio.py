@@ -95,6 +95,7 @@ class AsyncSandbox:
     async def open(self) -> AsyncSandbox:
         """Opens the sandbox, as `async with` does."""
         self._opened = await asyncio.to_thread(Sandbox, self._workspace, **self._settings)
+        self._requests = asyncio.Semaphore(self._opened._connection.max_requests)
         return self
 
     async def close(self) -> Closed | None:
@@ -175,14 +176,15 @@ class AsyncSandbox:
         box = self._box
         credit = WINDOW_BYTES if keep is None else None
         about = {"session": box._session, "credit": credit, **settings}
-        sending = asyncio.ensure_future(send(box._connection, "exec", **about))
-        try:
-            answer = await asyncio.shield(sending)
-            name = (await asyncio.shield(asyncio.wrap_future(answer)))["command"]
-        except asyncio.CancelledError:
-            # The command may start although nobody waits for it.
-            sending.add_done_callback(lambda sent: _abandon_sent(sent, box))
-            raise
+        async with self._requests:
+            sending = asyncio.ensure_future(send(box._connection, "exec", **about))
+            try:
+                answer = await asyncio.shield(sending)
+                name = (await asyncio.shield(asyncio.wrap_future(answer)))["command"]
+            except asyncio.CancelledError:
+                # The command may start although nobody waits for it.
+                sending.add_done_callback(lambda sent: _abandon_sent(sent, box))
+                raise
         return Started(box._connection, box._session, name, keep)
 
     async def _feed(self, started: Started, input: str | bytes) -> None:
@@ -259,7 +261,8 @@ class AsyncSandbox:
         return report
 
     async def _call(self, method: str, **params: Any) -> Any:
-        return await call(self._box._connection, method, session=self._box._session, **params)
+        async with self._requests:
+            return await call(self._box._connection, method, session=self._box._session, **params)
 
 
 def _abandon_sent(sent: asyncio.Future[Future[Any]], box: Sandbox) -> None:

@@ -46,6 +46,8 @@ class Connection:
                 raise no_program(f"`{self._program} serve --stdio` does not answer: {error.message}") from None
             raise
         self._line_bytes = answer["limits"]["line_bytes"]
+        # Half of what the server works on at once: a request that was cancelled still counts there.
+        self.max_requests: int = max(1, answer["limits"]["requests"] // 2)
 
     def _start(self) -> None:
         self._program = program()

@@ -127,6 +127,7 @@ class Sandbox:
         best_effort: bool = False,
     ) -> None:
         self._connection = Connection()
+        self._requests = threading.BoundedSemaphore(self._connection.max_requests)
         try:
             opened = self._connection.call(
                 "open",
@@ -227,12 +228,13 @@ class Sandbox:
 
     def _start(self, settings: dict[str, Any], keep: Collected | None) -> Started:
         credit = WINDOW_BYTES if keep is None else None
-        answer = self._connection.send("exec", session=self._session, credit=credit, **settings)
-        try:
-            name = answer.result()["command"]
-        except KeyboardInterrupt:
-            abandon(answer, self._connection, self._session)
-            raise
+        with self._requests:
+            answer = self._connection.send("exec", session=self._session, credit=credit, **settings)
+            try:
+                name = answer.result()["command"]
+            except KeyboardInterrupt:
+                abandon(answer, self._connection, self._session)
+                raise
         return Started(self._connection, self._session, name, keep)
 
     def _feed(self, started: Started, input: str | bytes) -> None:
@@ -312,5 +314,6 @@ class Sandbox:
         return report
 
     def _call(self, method: str, **params: Any) -> Any:
-        return self._connection.call(method, session=self._session, **params)
+        with self._requests:
+            return self._connection.call(method, session=self._session, **params)
 
