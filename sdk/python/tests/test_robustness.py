@@ -228,13 +228,14 @@ class RobustnessTest(unittest.TestCase):
     def test_cancelled_tasks_kill_their_commands(self) -> None:
         async def work() -> None:
             async with stockade.AsyncSandbox(str(self.project), keep_env=[MARK]) as box:
+                commands: list[tuple[str | list[str], str | None]] = [
+                    ("sleep 1000", None),
+                    ("sleep 1000", "x" * 3_000_000),
+                    (["sleep", "1000", *["x" * 60_000] * 4], None),
+                ]
                 for delay in (0, 0.001, 0.003, 0.01, 0.1):
-                    for call in (
-                        lambda: box.run("sleep 1000"),
-                        lambda: box.run("sleep 1000", input="x" * 3_000_000),
-                        lambda: box.run(["sleep", "1000", *["x" * 60_000] * 4]),
-                    ):
-                        task = asyncio.ensure_future(call())
+                    for command, text in commands:
+                        task = asyncio.ensure_future(box.run(command, input=text))
                         await asyncio.sleep(delay)
                         task.cancel()
                         with self.assertRaises(asyncio.CancelledError):

@@ -9,6 +9,8 @@ use crate::context::{Ran, STOCKADE, has, run};
 use crate::mcp::program;
 
 const NOBODY: u32 = 65534;
+/// The system's interpreter, which an ordinary user can execute too.
+const PYTHON: &str = "/usr/bin/python3";
 
 fn sdk(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -26,15 +28,29 @@ fn ran(name: &str, argv: &[&str]) -> Ran {
     run(command)
 }
 
+/// As root and as an ordinary user, who needs a copy that is readable and the system's interpreter.
 #[test]
 fn the_python_package_passes_its_suite() {
-    if has(
-        "the_python_package_passes_its_suite",
-        "python",
-        &["python3", "--version"],
-    ) {
-        let suite = ["python3", "-m", "unittest", "discover", "-s", "tests"];
-        ran("python", &suite).ends_with(0);
+    let test = "the_python_package_passes_its_suite";
+    if !has(test, "python", &[PYTHON, "--version"]) {
+        return;
+    }
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let stockade = dir.path().join("stockade");
+    fs::copy(STOCKADE, &stockade).unwrap();
+    let mut copy = Command::new("cp");
+    copy.arg("-r").arg(sdk("python").join("src"));
+    copy.arg(sdk("python").join("tests")).arg(dir.path());
+    run(copy).ends_with(0);
+    for (user, home) in users(dir.path()) {
+        let mut suite = as_user(user, PYTHON);
+        suite.args(["-B", "-m", "unittest", "discover", "-s", "tests"]);
+        suite.current_dir(dir.path()).env("HOME", home);
+        suite
+            .env("PYTHONPATH", "src")
+            .env("STOCKADE_BIN", &stockade);
+        run(suite).ends_with(0);
     }
 }
 
@@ -42,7 +58,14 @@ fn the_python_package_passes_its_suite() {
 fn the_python_package_is_typed() {
     let mypy = program("venv/bin/mypy");
     if has("the_python_package_is_typed", "mypy", &[&mypy, "--version"]) {
-        let check = [&mypy, "--strict", "--cache-dir=/dev/null", "src", "tests"];
+        let check = [
+            &mypy,
+            "--strict",
+            "--cache-dir=/dev/null",
+            "--python-version=3.10",
+            "src",
+            "tests",
+        ];
         ran("python", &check).ends_with(0);
     }
 }
@@ -58,6 +81,20 @@ fn the_node_package_passes_its_suite() {
         let types = program("node_modules/@types");
         ran("node", &[&tsc, "--typeRoots", &types]).ends_with(0);
         ran("node", &["node", "--test", "test/"]).ends_with(0);
+        let pack = ["npm", "pack", "--dry-run", "--json", "--ignore-scripts"];
+        let packed = ran("node", &pack).ends_with(0).stdout;
+        let holds = |name: &str| packed.contains(&format!("\"path\": \"{name}\""));
+        for name in [
+            "README.md",
+            "dist/index.d.ts",
+            "dist/index.js",
+            "package.json",
+        ] {
+            assert!(holds(name), "{name} is missing: {packed}");
+        }
+        for part in ["src/", "test/", "tsconfig"] {
+            assert!(!packed.contains(&format!("\"path\": \"{part}")), "{packed}");
+        }
     }
 }
 
@@ -117,10 +154,8 @@ assert registry_find_sandboxenv('stockade').__module__ == 'stockade.adapters.ins
 fn a_wheel_with_this_build_of_the_program_is_installed_and_runs() {
     let test = "a_wheel_with_this_build_of_the_program_is_installed_and_runs";
     let maturin = program("venv/bin/maturin");
-    // The system's interpreter, which an ordinary user can execute too.
-    let python = "/usr/bin/python3";
     if !has(test, "maturin", &[&maturin, "--version"])
-        || !has(test, "python", &[python, "-c", "import venv"])
+        || !has(test, "python", &[PYTHON, "-c", "import venv"])
     {
         return;
     }
@@ -144,7 +179,7 @@ fn a_wheel_with_this_build_of_the_program_is_installed_and_runs() {
     let wheel = fs::read_dir(path("wheels")).unwrap().next();
     let wheel = wheel.unwrap().unwrap().path();
 
-    let mut venv = Command::new(python);
+    let mut venv = Command::new(PYTHON);
     venv.args(["-m", "venv", "--without-pip", &path("venv")]);
     run(venv).ends_with(0);
     let mut install = Command::new(program("venv/bin/pip"));
