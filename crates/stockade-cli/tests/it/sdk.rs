@@ -132,6 +132,12 @@ fn tasks_run_on_two_nodes_of_ray_and_leave_nothing() {
     adapter_works(test, "ray", "adapter_ray");
 }
 
+#[test]
+fn the_examples_of_the_python_package_work() {
+    let test = "the_examples_of_the_python_package_work";
+    adapter_works(test, "inspect_ai", "adapter_readme");
+}
+
 /// What a user of the wheel writes, with nothing in the environment that names the program.
 const WITH_THE_WHEEL: &str = "\
 import stockade, sys, sysconfig

@@ -5,7 +5,9 @@ configuration is a `StockadeConfig`, or the path of a policy file: `sandbox=("st
 
 What it can't do: run commands as another user than the one who runs inspect (there is one user in a
 sandbox), and `connection()` (the sandbox belongs to the process of the evaluation). Commands that
-time out are not tried again. Samples share the host's programs; there are no images.
+time out are not tried again. Samples share the host's programs; there are no images. Tools whose program
+inspect-ai copies into /var/tmp (`bash_session`, `text_editor`, `exec_remote`) do not work: /var/tmp is that
+of the host, and not writable.
 """
 
 from __future__ import annotations
@@ -51,6 +53,10 @@ class StockadeConfig(BaseModel, frozen=True):
     keep_env: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
     timeout: float | None = None
+
+    def __hash__(self) -> int:
+        # inspect-ai keeps configurations as keys, which a field that is a dict would forbid.
+        return hash(self.model_dump_json())
 
 
 @sandboxenv(name="stockade")
