@@ -80,6 +80,7 @@ bench: release
 	$(HARNESS) -p stockade-cli --bench network
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench session
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) scripts/bench-sdk
 	$(HARNESS) -p stockade-cli --bench workspace
 	$(CARGO) bench -p stockade-engine --bench plan
 	$(HARNESS) -p stockade-container --bench containers
