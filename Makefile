@@ -25,7 +25,7 @@ FUZZ_SECONDS ?= 60
 CORPORA ?=
 SEQUENCES ?= 20000
 
-.PHONY: help lint test conformance adversary bench detection release install uninstall fuzz test-crowd test-kernels
+.PHONY: help lint test conformance adversary bench detection release wheel install uninstall fuzz test-crowd test-kernels
 
 help:
 	@echo 'make lint     formatting, clippy, documentation, other targets'
@@ -36,6 +36,7 @@ help:
 	@echo 'make bench    start-up and planning, side by side with the alternatives'
 	@echo 'make detection  docs/detection.md from labelled text in CORPORA (a directory; not in the tree); the verifier on CORPUS files'
 	@echo 'make release  the static program and helper: $(PROGRAM)'
+	@echo 'make wheel    the Python package with the static program: target/wheels'
 	@echo 'make install  program, helper, manual and completions below PREFIX ($(PREFIX)), with DESTDIR'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) each; needs nightly and cargo-fuzz'
 
@@ -79,6 +80,7 @@ bench: release
 	$(HARNESS) -p stockade-cli --bench network
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench spawn
 	STOCKADE_HELPER=$(CURDIR)/$(HELPER) $(CARGO) bench -p stockade --bench session
+	STOCKADE_BIN=$(CURDIR)/$(PROGRAM) scripts/bench-sdk
 	$(HARNESS) -p stockade-cli --bench workspace
 	$(CARGO) bench -p stockade-engine --bench plan
 	$(HARNESS) -p stockade-container --bench containers
@@ -94,6 +96,14 @@ release:
 	scripts/add-target $(STATIC)
 	$(CARGO) build --profile dist --target $(STATIC) -p stockade-cli -p stockade-init
 	@ls -l $(PROGRAM) $(HELPER)
+
+# A static program runs with every C library, so that one wheel is for all of them.
+wheel:
+	scripts/add-target $(STATIC)
+	scripts/test-deps
+	cd sdk/python && "$${XDG_CACHE_HOME:-$$HOME/.cache}/stockade-tests/venv/bin/maturin" build --profile dist \
+	  --target $(STATIC) --compatibility manylinux2014 musllinux_1_1 --out $(CURDIR)/target/wheels
+	@ls -l target/wheels
 
 install: release
 	install -d $(BINDIR) $(LIBEXECDIR) $(SHAREDIR)/man/man1 \

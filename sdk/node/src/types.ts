@@ -21,6 +21,28 @@ export interface Output {
 
 export type Stream = "stdout" | "stderr" | "terminal";
 
+export interface Chunk {
+  stream: Stream;
+  data: Buffer;
+}
+
+/** The answer to `wait`. */
+export interface Waited {
+  exit_code: number;
+  ending: Result["ending"];
+  signal: number | null;
+  denials: Denial[];
+  wall_micros: number;
+  cpu_micros: number;
+  peak_memory_kib: number;
+}
+
+/** What belongs to no single command of a sandbox. */
+export interface Closed {
+  denials: Denial[];
+  network: unknown[];
+}
+
 export interface ErrorObject {
   code: number;
   message: string;
@@ -50,8 +72,14 @@ export function decode(data: Bytes): Buffer {
   return "text" in data ? Buffer.from(data.text) : Buffer.from(data.base64, "base64");
 }
 
-export function encode(data: string | Uint8Array): Bytes {
-  return typeof data === "string" ? { text: data } : { base64: Buffer.from(data).toString("base64") };
+export function encode(data: Buffer): Bytes {
+  return { base64: data.toString("base64") };
+}
+
+/** Bytes in parts of a size; an empty one if there are none. */
+export function* parts(data: string | Uint8Array, size: number): Generator<Buffer> {
+  const bytes = Buffer.from(data as Uint8Array);
+  for (let at = 0; at === 0 || at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
 /** The policy of a sandbox. */
@@ -83,6 +111,14 @@ export interface StartOptions {
   timeoutMs?: number;
   stdin?: boolean;
   terminal?: { rows: number; cols: number };
+  /** Kills the command when it is aborted. */
+  signal?: AbortSignal;
+}
+
+export interface RunOptions extends Omit<StartOptions, "stdin" | "terminal"> {
+  input?: string | Uint8Array;
+  /** Bytes to keep of each stream; the rest is dropped. 64 MiB by default. */
+  outputLimit?: number;
 }
 
 export interface Result {
@@ -95,6 +131,8 @@ export interface Result {
   peakMemoryKib: number;
   stdout: Buffer;
   stderr: Buffer;
+  /** Whether output above `outputLimit` was dropped. */
+  truncated: boolean;
 }
 
 export interface Change {

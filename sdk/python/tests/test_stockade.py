@@ -111,7 +111,7 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(caught.exception.kind, "policy")
         box = self.box()
         command = box.start("sleep 1000")
-        box._connection._server.kill()
+        box._connection.server.kill()
         with self.assertRaises(stockade.StockadeError) as caught:
             command.wait()
         self.assertEqual(caught.exception.kind, "ended")

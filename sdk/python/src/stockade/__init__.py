@@ -2,13 +2,16 @@
 
 from ._advice import inspect, verify
 from ._aio import AsyncCommand, AsyncSandbox
+from ._map import map
 from ._sync import Command, Sandbox
-from ._types import Change, Denial, Entry, Result, Stat, StockadeError
+from ._task import Task, TaskResult
+from ._types import Change, Closed, Denial, Entry, Result, Stat, StockadeError
 
 __all__ = [
     "AsyncCommand",
     "AsyncSandbox",
     "Change",
+    "Closed",
     "Command",
     "Denial",
     "Entry",
@@ -16,6 +19,9 @@ __all__ = [
     "Sandbox",
     "Stat",
     "StockadeError",
+    "Task",
+    "TaskResult",
     "inspect",
+    "map",
     "verify",
 ]

@@ -6,7 +6,7 @@ import json
 import subprocess
 from typing import Any
 
-from ._connection import program
+from ._program import no_program, program
 from ._types import StockadeError
 
 
@@ -21,7 +21,11 @@ def inspect(text: str) -> dict[str, Any]:
 
 
 def _ask(arguments: list[str], text: str) -> dict[str, Any]:
-    ran = subprocess.run([program(), *arguments], input=text.encode(), capture_output=True)
+    name = program()
+    try:
+        ran = subprocess.run([name, *arguments], input=text.encode(), capture_output=True)
+    except OSError as error:
+        raise no_program(f"can't start `{name}`: {error.strerror}") from None
     try:
         document = json.loads(ran.stdout)
     except ValueError:

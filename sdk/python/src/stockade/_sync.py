@@ -2,85 +2,102 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from types import TracebackType
 from typing import Any
 
-from ._connection import Chunk, Connection
+from ._command import (
+    INPUT_BYTES,
+    INPUT_IS_OVER,
+    OUTPUT_LIMIT,
+    WINDOW_BYTES,
+    Started,
+    abandon,
+    parameters,
+)
+from ._connection import Connection
+from ._output import Chunk, Collected
 from ._types import (
     Change,
+    Closed,
     Entry,
     Result,
     Stat,
     StockadeError,
-    argv_of,
     change_of,
+    closed_of,
     decode,
     encode,
+    entry_of,
     milliseconds,
-    result_of,
+    parts_of,
+    stat_of,
 )
+
+FILE_BYTES = 2 << 20
+_CLOSE_SECONDS = 10.0
 
 
 class Command:
     """A command that was started in a sandbox."""
 
-    def __init__(self, connection: Connection, session: str, name: str) -> None:
-        self._connection = connection
-        self._about = {"session": session, "command": name}
-        self._name = name
-        self._queue = connection.output(name)
-        self._end = connection.send("wait", **self._about)
-        self._end.add_done_callback(lambda _: self._queue.put(None))
-        self._result: Result | None = None
-        self._seen: dict[str, bytearray] = {}
-        self._is_over = False
+    def __init__(self, box: Sandbox, started: Started) -> None:
+        # A sandbox that nobody holds is closed, and this command with it.
+        self._box = box
+        self._started = started
+        self._draining = threading.Lock()
 
     def output(self) -> Iterator[Chunk]:
         """The output as it comes: the stream's name and bytes."""
-        while not self._is_over:
-            chunk = self._queue.get()
-            if chunk is None:
-                self._is_over = True
-                self._connection.forget(self._name)
-                return
-            self._seen.setdefault(chunk[0], bytearray()).extend(chunk[1])
+        while (chunk := self.read_output()) is not None:
             yield chunk
+
+    def read_output(self, timeout: float | None = None) -> Chunk | None:
+        """Waits for output; None is its end. After `timeout` seconds: TimeoutError."""
+        chunk = self._started.output.get(timeout)
+        if chunk is not None:
+            self._started.take(chunk)
+        return chunk
 
     def write(self, data: str | bytes) -> None:
         """Writes to the command's input."""
-        self._connection.call("stdin", **self._about, data=encode(data))
+        for part in parts_of(data, INPUT_BYTES):
+            self._call("stdin", data=encode(part))
 
     def close_stdin(self) -> None:
         """Ends the command's input."""
-        self._connection.call("stdin", **self._about, eof=True)
+        self._call("stdin", eof=True)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Changes the size of the command's terminal."""
+        self._call("resize", size={"rows": rows, "cols": columns})
 
     def signal(self, signal: int) -> None:
         """Sends a signal; 9 kills everything that the command started."""
-        self._connection.call("signal", **self._about, signal=signal)
+        self._call("signal", signal=signal)
 
     def kill(self) -> None:
         """Kills the command and everything that it started."""
-        try:
-            self.signal(9)
-        except StockadeError as error:
-            if error.kind != "no_such_command":
-                raise
+        if self.running:
+            self._started.send_quietly("signal", signal=9)
 
     @property
     def running(self) -> bool:
         """Whether the command runs."""
-        return not self._end.done()
+        return not self._started.end.done()
 
-    def wait(self) -> Result:
-        """Waits for the end; the result has all output."""
-        if self._result is None:
-            for _ in self.output():
-                pass
-            seen = self._seen
-            stdout = bytes(seen.get("stdout", b"") or seen.get("terminal", b""))
-            self._result = result_of(self._end.result(), stdout, bytes(seen.get("stderr", b"")))
-        return self._result
+    def wait(self, timeout: float | None = None) -> Result:
+        """Waits for the end; the result has the output. After `timeout` seconds: TimeoutError."""
+        with self._draining:
+            while (chunk := self._started.output.get(timeout)) is not None:
+                self._started.take(chunk)
+        return self._started.result()
+
+    def _call(self, method: str, **params: Any) -> None:
+        self._started.connection.call(method, **self._started.about, **params)
 
 
 class Sandbox:
@@ -110,6 +127,7 @@ class Sandbox:
         best_effort: bool = False,
     ) -> None:
         self._connection = Connection()
+        self._requests = threading.BoundedSemaphore(self._connection.max_requests)
         try:
             opened = self._connection.call(
                 "open",
@@ -138,7 +156,11 @@ class Sandbox:
             raise
         self._session: str = opened["session"]
         self.workspace: str = opened["workspace"]
+        self.backend: str = opened["backend"]
         self.warnings: list[str] = opened["warnings"]
+        self._closed: Closed | None = None
+        # Also when nobody holds the sandbox any more, and when the interpreter exits.
+        self._finalizer = weakref.finalize(self, self._connection.close)
 
     def __enter__(self) -> Sandbox:
         return self
@@ -151,9 +173,17 @@ class Sandbox:
     ) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Ends the sandbox and everything in it."""
-        self._connection.close()
+    def close(self) -> Closed | None:
+        """Ends the sandbox and everything in it; None if it had ended by itself."""
+        if self._finalizer.alive:
+            try:
+                answer = self._connection.send("close", session=self._session)
+                self._closed = closed_of(answer.result(_CLOSE_SECONDS))
+            except (StockadeError, TimeoutError, FutureTimeoutError):
+                # The server is gone, or does not answer and is killed.
+                pass
+            self._finalizer()
+        return self._closed
 
     def start(
         self,
@@ -165,18 +195,12 @@ class Sandbox:
         stdin: bool = False,
         terminal: tuple[int, int] | None = None,
     ) -> Command:
-        """Starts a command; a string is for a shell. `terminal` is rows and columns."""
-        size = None if terminal is None else {"rows": terminal[0], "cols": terminal[1]}
-        started = self._call(
-            "exec",
-            argv=argv_of(command),
-            cwd=cwd,
-            env=dict(env or {}),
-            timeout_ms=milliseconds(timeout),
-            stdin=stdin,
-            terminal=size,
-        )
-        return Command(self._connection, self._session, started["command"])
+        """Starts a command; a string is for a shell. `terminal` is rows and columns.
+
+        A command whose output nobody takes stops after 1 MiB of it, as at a full pipe.
+        """
+        settings = parameters(command, cwd=cwd, env=env, timeout=timeout, stdin=stdin, terminal=terminal)
+        return Command(self, self._start(settings, None))
 
     def run(
         self,
@@ -186,43 +210,76 @@ class Sandbox:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        output_limit: int | None = OUTPUT_LIMIT,
     ) -> Result:
-        """Runs a command to its end."""
+        """Runs a command to its end; what it writes above `output_limit` bytes a stream is dropped."""
         has_input = input is not None
-        running = self.start(command, cwd=cwd, env=env, timeout=timeout, stdin=has_input)
-        if input is not None:
-            try:
-                running.write(input)
-                running.close_stdin()
-            except StockadeError as error:
-                # A command may end without reading its input.
-                if error.kind not in ("ended", "no_such_command"):
-                    raise
-        return running.wait()
+        settings = parameters(command, cwd=cwd, env=env, timeout=timeout, stdin=has_input)
+        started = self._start(settings, Collected(output_limit))
+        try:
+            if input is not None:
+                self._feed(started, input)
+            started.end.result()
+        except BaseException:
+            # KeyboardInterrupt: nobody else could kill the command.
+            started.send_quietly("signal", signal=9)
+            raise
+        return started.result()
 
-    def read(self, path: str) -> bytes:
-        """Reads a file as the sandbox sees it."""
-        content = b""
-        while True:
-            part = self._call("files.read", path=path, offset=len(content))
+    def _start(self, settings: dict[str, Any], keep: Collected | None) -> Started:
+        credit = WINDOW_BYTES if keep is None else None
+        with self._requests:
+            answer = self._connection.send("exec", session=self._session, credit=credit, **settings)
+            try:
+                name = answer.result()["command"]
+            except KeyboardInterrupt:
+                abandon(answer, self._connection, self._session)
+                raise
+        return Started(self._connection, self._session, name, keep)
+
+    def _feed(self, started: Started, input: str | bytes) -> None:
+        try:
+            for part in parts_of(input, INPUT_BYTES):
+                self._connection.call("stdin", **started.about, data=encode(part))
+            self._connection.call("stdin", **started.about, eof=True)
+        except StockadeError as error:
+            if error.kind not in INPUT_IS_OVER:
+                raise
+
+    def read(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
+        """Reads a file, or a part of it, as the sandbox sees it."""
+        content = bytearray()
+        while length is None or len(content) < length:
+            left = None if length is None else min(length - len(content), FILE_BYTES)
+            part = self._call("files.read", path=path, offset=offset + len(content), length=left)
             content += decode(part["data"])
             if part["eof"]:
-                return content
+                break
+        return bytes(content)
 
-    def write(self, path: str, data: str | bytes, *, parents: bool = False) -> None:
-        """Writes a file as a command would."""
-        raw = data.encode() if isinstance(data, str) else data
-        for at in range(0, max(len(raw), 1), _WRITE_BYTES):
-            part = encode(raw[at : at + _WRITE_BYTES])
-            self._call("files.write", path=path, data=part, append=at > 0, parents=parents)
+    def write(
+        self,
+        path: str,
+        data: str | bytes,
+        *,
+        parents: bool = False,
+        append: bool = False,
+        mode: int | None = None,
+    ) -> None:
+        """Writes a file as a command would; `mode` has the permission bits of a new file."""
+        for part in parts_of(data, FILE_BYTES):
+            self._call(
+                "files.write", path=path, data=encode(part), append=append, parents=parents, mode=mode
+            )
+            append = True
 
     def list(self, path: str = ".") -> list[Entry]:
         """Lists a directory."""
-        return [Entry(**entry) for entry in self._call("files.list", path=path)["entries"]]
+        return [entry_of(entry) for entry in self._call("files.list", path=path)["entries"]]
 
     def stat(self, path: str) -> Stat:
         """Describes a file."""
-        return Stat(**self._call("files.stat", path=path))
+        return stat_of(self._call("files.stat", path=path))
 
     def diff(self, *, text: bool = False) -> Sequence[Change]:
         """What commands changed in the overlay."""
@@ -257,7 +314,6 @@ class Sandbox:
         return report
 
     def _call(self, method: str, **params: Any) -> Any:
-        return self._connection.call(method, session=self._session, **params)
+        with self._requests:
+            return self._connection.call(method, session=self._session, **params)
 
-
-_WRITE_BYTES = 2 << 20

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
+
+from ._output import Collected
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Result:
     peak_memory_kib: int
     stdout_bytes: bytes = b""
     stderr_bytes: bytes = b""
+    truncated: bool = False
+    """Whether output above `output_limit` was dropped."""
 
     @property
     def stdout(self) -> str:
@@ -79,7 +84,17 @@ class Stat:
     target: str | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
+class Closed:
+    """What belongs to no single command of a sandbox."""
+
+    denials: list[Denial]
+    """What processes in the background were refused, and hosts that the proxy refused."""
+    network: list[Any]
+    """Hosts that were asked for, and what was decided."""
+
+
+@dataclass(eq=False)
 class StockadeError(Exception):
     """Why something could not be done; `kind` is stable (docs/protocol.md)."""
 
@@ -93,6 +108,14 @@ class StockadeError(Exception):
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message} (hint: {self.hint})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is pickled as its positional arguments, and this one may have none.
+        return StockadeError, tuple(getattr(self, field.name) for field in fields(self))
+
+    def copy(self) -> StockadeError:
+        """The same error to raise once more, without the first one's traceback."""
+        return replace(self)
+
     @classmethod
     def of(cls, error: dict[str, Any]) -> StockadeError:
         """The error of an answer."""
@@ -102,15 +125,50 @@ class StockadeError(Exception):
             message=error["message"],
             hint=data.get("hint"),
             errno=data.get("errno"),
-            denials=[Denial(**denial) for denial in data.get("denials", [])],
+            denials=denials_of(data.get("denials", [])),
             paths=data.get("paths", []),
         )
 
 
-def result_of(waited: dict[str, Any], stdout: bytes, stderr: bytes) -> Result:
+def result_of(waited: dict[str, Any], output: Collected) -> Result:
     """How a command ended."""
-    denials = [Denial(**denial) for denial in waited["denials"]]
-    return Result(**{**waited, "denials": denials}, stdout_bytes=stdout, stderr_bytes=stderr)
+    return Result(
+        exit_code=waited["exit_code"],
+        ending=waited["ending"],
+        signal=waited["signal"],
+        denials=denials_of(waited["denials"]),
+        wall_micros=waited["wall_micros"],
+        cpu_micros=waited["cpu_micros"],
+        peak_memory_kib=waited["peak_memory_kib"],
+        stdout_bytes=output.stream("stdout", "terminal"),
+        stderr_bytes=output.stream("stderr"),
+        truncated=output.truncated,
+    )
+
+
+def denials_of(denials: list[dict[str, Any]]) -> list[Denial]:
+    """Denials of an answer; what a newer server adds to them is left out."""
+    return [Denial(**_known(Denial, denial)) for denial in denials]
+
+
+def closed_of(closed: dict[str, Any]) -> Closed:
+    """What a sandbox has to say at its end."""
+    return Closed(denials_of(closed["denials"]), closed["network"])
+
+
+def entry_of(entry: dict[str, Any]) -> Entry:
+    """A directory's entry of an answer."""
+    return Entry(**_known(Entry, entry))
+
+
+def stat_of(stat: dict[str, Any]) -> Stat:
+    """A file's description of an answer."""
+    return Stat(**_known(Stat, stat))
+
+
+def _known(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in values.items() if name in names}
 
 
 def change_of(change: dict[str, Any]) -> Change:
@@ -118,11 +176,16 @@ def change_of(change: dict[str, Any]) -> Change:
     return Change(change["path"], change["kind"], change.get("from"), change.get("text"))
 
 
-def encode(data: str | bytes) -> dict[str, str]:
+def encode(data: bytes) -> dict[str, str]:
     """Bytes as the protocol has them."""
-    if isinstance(data, str):
-        return {"text": data}
     return {"base64": base64.b64encode(data).decode()}
+
+
+def parts_of(data: str | bytes, size: int) -> Iterator[bytes]:
+    """Bytes in parts of a size; an empty one if there are none."""
+    raw = data.encode() if isinstance(data, str) else data
+    for at in range(0, max(len(raw), 1), size):
+        yield raw[at : at + size]
 
 
 def decode(data: dict[str, str]) -> bytes:
