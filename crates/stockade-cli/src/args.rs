@@ -1,6 +1,8 @@
 //! Exactly what was typed. Nothing here touches the file system, the environment or the kernel:
 //! [`crate::resolve`] does that, so that every flag can be tested as a pure function of argv.
 
+#[cfg(target_os = "linux")]
+mod agent;
 mod hosts;
 #[cfg(target_os = "linux")]
 mod image;
@@ -26,6 +28,8 @@ use clap_complete::Shell;
 use stockade_policy::profile::ProfileName;
 
 pub(crate) use crate::commands::inspect::InspectArgs;
+#[cfg(target_os = "linux")]
+pub(crate) use agent::AgentArgs;
 pub(crate) use hosts::{HostArgs, UpstreamArgs};
 #[cfg(target_os = "linux")]
 pub(crate) use image::{ImageArgs, ImageBuildArgs, ImageCommand};
@@ -98,6 +102,8 @@ fn short(mut argv: Vec<OsString>) -> Option<RunArgs> {
 pub(crate) enum Command {
     #[command(visible_alias = "shell")]
     Run(Box<RunArgs>),
+    #[cfg(target_os = "linux")]
+    Agent(Box<AgentArgs>),
     #[cfg(target_os = "linux")]
     Session(SessionArgs),
     #[cfg(target_os = "linux")]

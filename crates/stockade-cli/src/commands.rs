@@ -1,5 +1,7 @@
 //! One module for each command.
 
+#[cfg(target_os = "linux")]
+mod agent;
 mod completions;
 mod doctor;
 mod explain;
@@ -46,6 +48,8 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Policy(args) => policy::run(args.command),
         Command::Proxy(args) => proxy::run(&args),
         Command::Run(args) => run::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Agent(args) => agent::run(*args),
         #[cfg(target_os = "linux")]
         Command::Session(args) => session::run(&args.command),
         #[cfg(target_os = "linux")]
@@ -123,6 +127,8 @@ impl Command {
             },
             Self::Proxy(args) => args.output,
             Self::Run(args) => args.output,
+            #[cfg(target_os = "linux")]
+            Self::Agent(args) => args.run.output,
             #[cfg(target_os = "linux")]
             Self::Session(args) => args.command.output(),
             #[cfg(target_os = "linux")]

@@ -10,12 +10,14 @@
 //! running kernel are the business of whoever enforces the policy, which asks the same functions
 //! about what it found.
 
+mod agent;
 mod command;
 mod env;
 pub mod host;
 mod model;
 pub mod profile;
 
+pub use agent::{Agent, AgentError, AgentGrants, Api, KeyUse, Login};
 pub use command::{
     CancellationToken, CommandSpec, ExecEnv, ExecExpiration, SandboxTransformError, SandboxType,
 };
