@@ -1,0 +1,4 @@
+//! Real agents, which `make test-agents` installs, driven by a model on loopback.
+
+mod fixture;
+mod inside;
