@@ -3,6 +3,8 @@
 
 #[cfg(target_os = "linux")]
 mod agent;
+#[cfg(target_os = "linux")]
+mod hook;
 mod hosts;
 #[cfg(target_os = "linux")]
 mod image;
@@ -30,6 +32,8 @@ use stockade_policy::profile::ProfileName;
 pub(crate) use crate::commands::inspect::InspectArgs;
 #[cfg(target_os = "linux")]
 pub(crate) use agent::AgentArgs;
+#[cfg(target_os = "linux")]
+pub(crate) use hook::{HookArgs, HookCommand, HookExecArgs, HookPlaceArgs, HookedAgent};
 pub(crate) use hosts::{HostArgs, UpstreamArgs};
 #[cfg(target_os = "linux")]
 pub(crate) use image::{ImageArgs, ImageBuildArgs, ImageCommand};
@@ -104,6 +108,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     #[cfg(target_os = "linux")]
     Agent(Box<AgentArgs>),
+    #[cfg(target_os = "linux")]
+    Hook(HookArgs),
     #[cfg(target_os = "linux")]
     Session(SessionArgs),
     #[cfg(target_os = "linux")]

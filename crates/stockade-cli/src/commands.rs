@@ -6,6 +6,8 @@ mod completions;
 mod doctor;
 mod explain;
 #[cfg(target_os = "linux")]
+mod hook;
+#[cfg(target_os = "linux")]
 mod image;
 mod init;
 pub(crate) mod inspect;
@@ -50,6 +52,8 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Run(args) => run::run(&args),
         #[cfg(target_os = "linux")]
         Command::Agent(args) => agent::run(*args),
+        #[cfg(target_os = "linux")]
+        Command::Hook(args) => hook::run(&args.command),
         #[cfg(target_os = "linux")]
         Command::Session(args) => session::run(&args.command),
         #[cfg(target_os = "linux")]
@@ -129,6 +133,8 @@ impl Command {
             Self::Run(args) => args.output,
             #[cfg(target_os = "linux")]
             Self::Agent(args) => args.run.output,
+            #[cfg(target_os = "linux")]
+            Self::Hook(args) => args.command.output(),
             #[cfg(target_os = "linux")]
             Self::Session(args) => args.command.output(),
             #[cfg(target_os = "linux")]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -73,11 +74,19 @@ impl Agent {
 
 impl Fixture {
     pub(super) fn new(agent: &'static Agent, reach: Reach) -> Self {
+        Self::with_commands(agent, reach, &probe(agent))
+    }
+
+    /// The same with other commands for the tool calls, an empty line between them.
+    pub(super) fn with_commands(agent: &'static Agent, reach: Reach, commands: &str) -> Self {
         // Not below /tmp, which is private inside.
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-        for name in ["home/.ssh", "project", "tls"] {
+        for name in ["home/.ssh", "project", "tls", "run"] {
             fs::create_dir_all(dir.path().join(name)).unwrap();
         }
+        // For the sockets of sessions.
+        let private = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(dir.path().join("run"), private).unwrap();
         let path = |name: &str| dir.path().join(name);
         fs::write(path("home/.ssh/id_ed25519"), PLANTED).unwrap();
         let (settings, text) = agent.settings;
@@ -86,7 +95,7 @@ impl Fixture {
         fs::copy(format!("{DIRECTORY}/probe.sh"), path("project/probe.sh")).unwrap();
         let mut model = Command::new("python3");
         model.arg(format!("{DIRECTORY}/model.py"));
-        model.arg(path("log")).arg(probe(agent));
+        model.arg(path("log")).arg(commands);
         if reach == Reach::Name {
             certify(&path("tls"));
             model.arg(path("tls/model.pem")).arg(path("tls/model.key"));
@@ -125,6 +134,18 @@ impl Fixture {
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+
+    /// Stockade itself, as the agent's user would start it.
+    pub(super) fn stockade(&self, arguments: &[&str]) -> Ran {
+        let mut command = Command::new(STOCKADE);
+        command.args(arguments).env_clear();
+        command.env("PATH", std::env::var("PATH").unwrap());
+        command.env("HOME", self.path("home"));
+        command.env("XDG_RUNTIME_DIR", self.path("run"));
+        command.current_dir(self.path("project"));
+        command.stdin(Stdio::null());
+        run(command)
     }
 
     /// The agent as it is.
@@ -171,6 +192,7 @@ impl Fixture {
         command.env_clear();
         command.env("PATH", format!("{}:{search}", directory.display()));
         command.env("HOME", self.path("home"));
+        command.env("XDG_RUNTIME_DIR", self.path("run"));
         command.env("SSL_CERT_FILE", self.path("tls/authority.pem"));
         command.env(self.agent.key, KEY);
         for (name, value) in self.agent.variables {
@@ -208,6 +230,7 @@ impl Fixture {
 
 impl Drop for Fixture {
     fn drop(&mut self) {
+        self.stockade(&["session", "close", "--all"]);
         // It ends when its input does.
         drop(self.model.stdin.take());
         let _ = self.model.wait();

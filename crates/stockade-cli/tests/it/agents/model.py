@@ -1,9 +1,11 @@
-"""A model that asks for one shell command and then says goodbye, on loopback.
+"""A model that asks for shell commands and then says goodbye, on loopback.
 
 Speaks the protocols of real agents: Anthropic messages, OpenAI responses and chat completions, Gemini
 generateContent; each whole or as a stream.
 
-usage: model.py LOG COMMAND [CERTIFICATE KEY]
+usage: model.py LOG COMMANDS [CERTIFICATE KEY]
+
+An empty line separates one command from the next.
 
 Prints its port. Appends one JSON line for each request to LOG: path, key (the credential in the headers),
 tools (offered to the model), result (what the tool call printed, once the agent sends it) and answer (call or text).
@@ -81,7 +83,7 @@ class Model(http.server.BaseHTTPRequestHandler):
             "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
         }
         if tool:
-            block = {"type": "tool_use", "id": "toolu_1", "name": tool, "input": self.arguments(tool)}
+            block = {"type": "tool_use", "id": f"toolu_{self.next_command}", "name": tool, "input": self.arguments(tool)}
             reason = "tool_use"
         else:
             block, reason = {"type": "text", "text": GOODBYE}, "end_turn"
@@ -118,7 +120,7 @@ class Model(http.server.BaseHTTPRequestHandler):
         tool = self.choose(request, tools, results)
         if tool:
             item = {
-                "type": "function_call", "id": "fc_1", "call_id": "call_1", "name": tool,
+                "type": "function_call", "id": f"fc_{self.next_command}", "call_id": f"call_{self.next_command}", "name": tool,
                 "arguments": json.dumps(self.arguments(tool)), "status": "completed",
             }
         else:
@@ -149,7 +151,7 @@ class Model(http.server.BaseHTTPRequestHandler):
         tool = self.choose(request, tools, results)
         if tool:
             function = {"name": tool, "arguments": json.dumps(self.arguments(tool))}
-            call = {"id": "call_1", "type": "function", "function": function}
+            call = {"id": f"call_{self.next_command}", "type": "function", "function": function}
             message, reason = {"role": "assistant", "content": None, "tool_calls": [{**call, "index": 0}]}, "tool_calls"
         else:
             asks_for_edit = not tools and "touch it" in json.dumps(messages[-1]) and "aider" not in self.server.said
@@ -190,14 +192,15 @@ class Model(http.server.BaseHTTPRequestHandler):
         self.send_json(answer)
 
     def choose(self, request, tools, results):
-        """The tool to call, if this is the first request that offers one."""
+        """The tool to call, if one is offered and commands are left."""
         tool = next((tool for tool in tools if tool in SHELL_TOOLS), None)
-        calls = tool is not None and not results
+        calls = tool is not None and len(results) < len(self.server.commands)
+        self.next_command = len(results)
         self.write_log("call" if calls else "text", request, results[-1] if results else None, tools)
         return tool if calls else None
 
     def arguments(self, tool):
-        return SHELL_TOOLS[tool](self.server.command)
+        return SHELL_TOOLS[tool](self.server.commands[self.next_command])
 
     def write_log(self, answer, request, result, tools=()):
         bearer = self.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -245,10 +248,10 @@ ROUTES = [
 
 
 def main():
-    log, command, *certificate = sys.argv[1:]
+    log, commands, *certificate = sys.argv[1:]
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
     server.daemon_threads = True
-    server.log, server.command, server.lock, server.said = log, command, threading.Lock(), set()
+    server.log, server.commands, server.lock, server.said = log, commands.split("\n\n"), threading.Lock(), set()
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*certificate)
