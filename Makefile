@@ -25,11 +25,12 @@ FUZZ_SECONDS ?= 60
 CORPORA ?=
 SEQUENCES ?= 20000
 
-.PHONY: help lint test conformance adversary bench detection release wheel install uninstall fuzz test-crowd test-kernels
+.PHONY: help lint test conformance adversary bench detection release wheel install uninstall fuzz test-agents test-crowd test-kernels
 
 help:
 	@echo 'make lint     formatting, clippy, documentation, other targets'
 	@echo 'make test     installs what the tests need (as root), then runs all of them'
+	@echo 'make test-agents  installs real agents (scripts/agents.list) and runs them bare and inside; docs/agents.md'
 	@echo 'make test-kernels rows of the contract on Debian kernels in QEMU; docs/compatibility.md'
 	@echo 'make conformance  foreign suites bare and inside (as root it installs and builds them); docs/compatibility.md'
 	@echo 'make adversary    SEQUENCES ($(SEQUENCES)) random attacks on names for each user'
@@ -55,6 +56,11 @@ test:
 # Eight processes in one store for a whole minute, where `make test` gives them some seconds.
 test-crowd:
 	STOCKADE_CROWD_SECONDS=60 $(CARGO) test -p stockade-workspace --test it -- crowd
+
+# `make test` runs these tests too, with the agents that it finds.
+test-agents:
+	scripts/test-agents
+	$(CARGO) test -p stockade-cli --test it -- agents::
 
 # Boots other kernels in QEMU; the first time it fetches them from this machine's Debian mirror.
 test-kernels: release

@@ -2,7 +2,11 @@
 //! [`crate::resolve`] does that, so that every flag can be tested as a pure function of argv.
 
 #[cfg(target_os = "linux")]
+mod agent;
+#[cfg(target_os = "linux")]
 mod batch;
+#[cfg(target_os = "linux")]
+mod hook;
 mod hosts;
 #[cfg(target_os = "linux")]
 mod image;
@@ -29,7 +33,11 @@ use stockade_policy::profile::ProfileName;
 
 pub(crate) use crate::commands::inspect::InspectArgs;
 #[cfg(target_os = "linux")]
+pub(crate) use agent::AgentArgs;
+#[cfg(target_os = "linux")]
 pub(crate) use batch::BatchArgs;
+#[cfg(target_os = "linux")]
+pub(crate) use hook::{HookArgs, HookCommand, HookExecArgs, HookPlaceArgs, HookedAgent};
 pub(crate) use hosts::{HostArgs, UpstreamArgs};
 #[cfg(target_os = "linux")]
 pub(crate) use image::{ImageArgs, ImageBuildArgs, ImageCommand};
@@ -104,6 +112,10 @@ fn short(mut argv: Vec<OsString>) -> Option<RunArgs> {
 pub(crate) enum Command {
     #[command(visible_alias = "shell")]
     Run(Box<RunArgs>),
+    #[cfg(target_os = "linux")]
+    Agent(Box<AgentArgs>),
+    #[cfg(target_os = "linux")]
+    Hook(HookArgs),
     #[cfg(target_os = "linux")]
     Session(SessionArgs),
     #[cfg(target_os = "linux")]

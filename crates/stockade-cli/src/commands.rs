@@ -1,10 +1,14 @@
 //! One module for each command.
 
 #[cfg(target_os = "linux")]
+mod agent;
+#[cfg(target_os = "linux")]
 mod batch;
 mod completions;
 mod doctor;
 mod explain;
+#[cfg(target_os = "linux")]
+mod hook;
 #[cfg(target_os = "linux")]
 mod image;
 mod init;
@@ -48,6 +52,10 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Policy(args) => policy::run(args.command),
         Command::Proxy(args) => proxy::run(&args),
         Command::Run(args) => run::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Agent(args) => agent::run(*args),
+        #[cfg(target_os = "linux")]
+        Command::Hook(args) => hook::run(&args.command),
         #[cfg(target_os = "linux")]
         Command::Session(args) => session::run(&args.command),
         #[cfg(target_os = "linux")]
@@ -127,6 +135,10 @@ impl Command {
             },
             Self::Proxy(args) => args.output,
             Self::Run(args) => args.output,
+            #[cfg(target_os = "linux")]
+            Self::Agent(args) => args.run.output,
+            #[cfg(target_os = "linux")]
+            Self::Hook(args) => args.command.output(),
             #[cfg(target_os = "linux")]
             Self::Session(args) => args.command.output(),
             #[cfg(target_os = "linux")]

@@ -145,6 +145,23 @@ pub(crate) fn note(message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", printable(message));
 }
 
+/// Several lines about what is about to happen, on stderr.
+pub(crate) fn explanation(lines: &[String], format: Format) {
+    let mut err = anstream::stderr().lock();
+    let _ = match format {
+        Format::Text => {
+            let mut lines = lines.iter().map(|line| printable(line));
+            let first = lines.next().unwrap_or_default();
+            let rest = lines.map(|line| format!("\n  {line}")).collect::<String>();
+            writeln!(err, "{BOLD}{first}{BOLD:#}{rest}")
+        }
+        Format::Json => {
+            let record = serde_json::json!({ "schema": SCHEMA, "explanation": lines });
+            writeln!(err, "{record}")
+        }
+    };
+}
+
 /// What the person could do next, on stderr.
 pub(crate) fn hint(text: &str) -> io::Result<()> {
     let mut err = anstream::stderr().lock();

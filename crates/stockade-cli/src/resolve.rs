@@ -73,9 +73,18 @@ impl Place {
         .map_err(|error| Failure::new(Exit::Usage, error))
     }
 
+    /// A path of the policy: relative to its directory, or to the home.
+    pub(crate) fn path(&self, path: &OsStr) -> Result<AbsPath, Failure> {
+        AbsPath::resolve(path, &self.around.cwd, self.around.home.as_ref())
+            .map_err(|error| Failure::new(Exit::Usage, error))
+    }
+
     /// The merged profile.
     pub(crate) fn profile(&self, args: &PolicyArgs) -> Result<Profile, Failure> {
         let mut profile = self.stated(args)?;
+        let revealed = args.reveal.iter().map(|path| self.path(path));
+        let revealed = revealed.collect::<Result<Vec<AbsPath>, Failure>>()?;
+        profile.reveal(&revealed);
         let this = env::current_exe().ok().map(AbsPath::new);
         if let Some(Ok(this)) = this {
             profile.protect_program(&this);

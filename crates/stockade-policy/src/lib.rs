@@ -10,6 +10,7 @@
 //! running kernel are the business of whoever enforces the policy, which asks the same functions
 //! about what it found.
 
+mod agent;
 mod command;
 mod env;
 pub mod host;
@@ -17,6 +18,7 @@ mod model;
 pub mod profile;
 mod settings;
 
+pub use agent::{Agent, AgentError, AgentGrants, Api, KeyUse, Login};
 pub use command::{
     CancellationToken, CommandSpec, ExecEnv, ExecExpiration, SandboxTransformError, SandboxType,
 };

@@ -189,11 +189,15 @@ pub(crate) struct PolicyArgs {
     /// Let the command make namespaces of its own, which weakens the boundary
     #[arg(long, help_heading = "Isolation")]
     pub(crate) danger_nested_namespaces: bool,
+
+    /// Hidden paths of the agent that is to run; no flag sets them.
+    #[arg(skip)]
+    pub(crate) reveal: Vec<OsString>,
 }
 
 impl PolicyArgs {
     /// The same in the words of the policy crate. What is left out is not about the policy:
-    /// `--policy`, `--profile`, `--policy-env`, `--cwd`, `--pass-fd`.
+    /// `--policy`, `--profile`, `--policy-env`, `--cwd`, `--pass-fd`, and what is revealed to an agent.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
             base_policy: self.base_policy(),

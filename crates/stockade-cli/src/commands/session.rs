@@ -136,6 +136,13 @@ fn close(args: &SessionCloseArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// Whether there is a session of this name.
+pub(crate) fn is_open(name: &str) -> Result<bool, Failure> {
+    check_name(name)?;
+    let channel = Directory::open()?.connect(name);
+    Ok(channel.map_err(unreachable)?.is_some())
+}
+
 fn unknown(name: &str) -> Failure {
     let text = format!("there is no session `{name}`");
     Failure::text(Exit::NotSetUp, text).hint("stockade session list")

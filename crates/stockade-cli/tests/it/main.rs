@@ -5,6 +5,7 @@
 )]
 #![cfg(target_os = "linux")]
 
+mod agents;
 mod backend_hints;
 mod backends;
 mod bad_input;

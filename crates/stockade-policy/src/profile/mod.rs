@@ -33,6 +33,7 @@ mod place;
 mod printable;
 mod protected;
 mod repository;
+mod reveal;
 mod schema;
 mod seccomp;
 mod show;
