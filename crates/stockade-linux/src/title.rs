@@ -8,8 +8,8 @@ use rustix::fs::{Mode, OFlags};
 /// Overwrites the arguments of this process where the kernel shows them (proc(5), `cmdline`). They
 /// must not be read again. `proc` has the pid namespace of this process.
 pub(crate) fn overwrite(proc: &OwnedFd, title: &[u8]) -> io::Result<()> {
-    let stat = read(proc, "self/stat")?;
-    let Some((start, end)) = arguments(&stat) else {
+    let state = read(proc, "self/stat")?;
+    let Some((start, end)) = arguments(&state) else {
         return Err(io::ErrorKind::InvalidData.into());
     };
     let length = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
