@@ -82,10 +82,8 @@ fn start<'scope, 'env: 'scope>(
     // While it may still be looked into: the files belong to root otherwise (proc(5)).
     ids.map().at(Stage::MapIds)?;
     let proc = open_own_proc().at(Stage::OwnProc)?;
-    // It shows as the command line of pid 1, whose memory is this process's.
-    if let Err(error) = title::overwrite(&proc, b"init") {
-        return Err(error).at(Stage::ForkInit);
-    }
+    // It shows as the command line of pid 1, whose memory is this process's. Nothing depends on it.
+    let _ = title::overwrite(&proc, b"init");
     let init = Init::start().at(Stage::ForkInit)?;
     let pid_namespace = pid_namespace_of(&init, &proc).at(Stage::ForkInit)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;
