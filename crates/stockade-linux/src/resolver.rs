@@ -97,7 +97,7 @@ impl Resolver {
 
 /// Tells the launcher about a name, once.
 fn tell(told: &mut Vec<String>, name: String, line: Option<BorrowedFd<'_>>) {
-    let is_address = name.ends_with(".arpa");
+    let is_address = name.rsplit('.').next() == Some("arpa");
     if is_address || told.contains(&name) || told.len() >= MAX_NAMES {
         return;
     }
