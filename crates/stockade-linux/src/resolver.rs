@@ -5,7 +5,6 @@
 //! tell which host a program wanted. The supervisor answers between its other work, without ever
 //! waiting, on the addresses where the host's programs look for a resolver.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -36,30 +35,24 @@ const MAX_MESSAGE_BYTES: usize = 2048;
 
 impl Resolver {
     /// Gives the loopback these addresses and listens on them; `own` is an address that makes the
-    /// C library look names up at all (`AI_ADDRCONFIG` in getaddrinfo(3)).
-    pub(crate) fn start(resolvers: &[IpAddr], own: Option<IpAddr>) -> io::Result<Self> {
-        let added: Vec<IpAddr> = resolvers
-            .iter()
-            .copied()
-            .chain(own)
-            .filter(|address| !address.is_loopback())
-            .collect();
-        network::add_addresses(&added)?;
-        let mut sockets = Vec::new();
-        for address in resolvers {
+    /// C library look names up at all (`AI_ADDRCONFIG` in getaddrinfo(3)). An address that can't be
+    /// had, because it is listed twice or there is no IPv6, is left out: nothing depends on it.
+    pub(crate) fn start(resolvers: &[IpAddr], own: IpAddr) -> Self {
+        let _ = network::add_addresses(&[own]);
+        let listen = |address: &IpAddr| {
+            if !address.is_loopback() {
+                network::add_addresses(&[*address]).ok()?;
+            }
             let socket = Socket {
                 kind: SocketKind::Datagram,
                 address: SocketAddr::new(*address, DNS_PORT),
             };
-            match network::make(&socket) {
-                Ok(socket) => sockets.push(socket),
-                // A kernel without IPv6, or an address that is there twice.
-                Err(Errno::AFNOSUPPORT | Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => {}
-                Err(error) => return Err(error.into()),
-            }
+            network::make(&socket).ok()
+        };
+        Self {
+            sockets: resolvers.iter().filter_map(listen).collect(),
+            told: Vec::new(),
         }
-        let told = Vec::new();
-        Ok(Self { sockets, told })
     }
 
     /// What to wait for.

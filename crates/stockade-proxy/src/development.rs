@@ -45,7 +45,7 @@ pub fn preset_hosts(preset: Preset) -> Vec<String> {
     let mut found = match preset {
         Preset::Crates => cargo::hosts(),
         Preset::Debian => apt::hosts(),
-        Preset::GitHub => GITHUB.iter().map(ToString::to_string).collect(),
+        Preset::GitHub => GITHUB.iter().map(|host| (*host).to_owned()).collect(),
         Preset::Go => go(),
         Preset::Npm => npm(),
         Preset::PyPi => pip(),

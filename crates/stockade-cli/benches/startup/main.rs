@@ -23,6 +23,7 @@ const BARE: &str = "/bin/true";
 const VERSION: &str = "stockade --version";
 const FULL_ACCESS: &str = "stockade run --danger-full-access -- true";
 const RUN: &str = "stockade run -- true";
+const WITHOUT_LAYER: &str = "stockade run --home read-only -- true";
 const BWRAP: &str = "bwrap --unshare-all … true";
 const UNSHARE: &str = "unshare --user --mount … --mount-proc true";
 const LARGE: &str = "stockade run, in a tree of 300,000 files";
@@ -92,6 +93,7 @@ fn rows(stockade: &str, trees: &Trees) -> Vec<Row> {
         Row::new(VERSION, owned(&[stockade, "--version"]), &empty),
         Row::new(FULL_ACCESS, run(&["--danger-full-access"]), &empty),
         Row::new(RUN, run(&[]), &empty),
+        Row::new(WITHOUT_LAYER, run(&["--home", "read-only"]), &empty),
         Row::new(BWRAP, owned(BWRAP_ARGV), &empty),
         Row::new(UNSHARE, owned(UNSHARE_ARGV), &empty),
         Row::new(LARGE, run(&[]), &large),
@@ -113,6 +115,11 @@ fn lines(samples: &[Samples]) -> Vec<Line> {
             Budget::Milliseconds(0.6),
         ),
         Line::new("full isolation adds", run, Budget::Milliseconds(1.5)),
+        Line::new(
+            "the layer over the home directory adds",
+            between(RUN, WITHOUT_LAYER),
+            Budget::Milliseconds(1.0),
+        ),
         Line::new(
             "full isolation, relative to what bwrap adds",
             ratio(run, between(BWRAP, BARE)),

@@ -25,7 +25,7 @@ pub(crate) enum CommitWhen {
 Examples:
   stockade run cargo test
   stockade shell --allow github.com
-  stockade run --allow github.com -- git clone https://github.com/you/repo
+  stockade run --allow @github -- git clone https://github.com/you/repo
   stockade run --allow api.example.org --net-methods read-only -- ./report.py
   stockade run --allow api.example.org --mask API_TOKEN=api.example.org -- ./agent
   stockade run --read-only --deny-read ~/notes -- ./unknown-binary

@@ -54,6 +54,30 @@ client = socket.socket(socket.AF_UNIX); client.connect(path); print('served')
             .sh("npm install --global --prefix ~/.global --offline --silent . > /dev/null; ls ~/.global/lib/node_modules
                  vim -es -u NONE -c 'call setline(1, \"typed\")' -c 'wq!' ~/notes < /dev/null; cat ~/notes")
             .works(stdout_is("linked-package\ntyped")),
+        allowed("H30", "npm installs offline from the warm cache of a registry that its settings name")
+            .needs(Need::Tool("npm"))
+            .needs(Need::Tool("python3"))
+            .setup(concat!(
+                "cat > @OUT@/warm.py <<'EOF'\n",
+                include_str!("warm_caches.py"),
+                "\nEOF\nHOME=@HOME@ /usr/bin/python3 @OUT@/warm.py npm @OUT@/warm"
+            ))
+            .sh("npm install --offline --no-audit --no-fund --silent warm@1.0.0 && node -p 'require(\"warm\")'")
+            .works(stdout_is("from-cache")),
+        allowed("H31", "cargo unpacks and builds offline a crate that is only in its cache")
+            .needs(Need::Tool("cc"))
+            .needs(Need::Tool("python3"))
+            .needs(Need::Shared("TOOLCHAIN"))
+            .setup(concat!(
+                "cat > @OUT@/warm.py <<'EOF'\n",
+                include_str!("warm_caches.py"),
+                "\nEOF\nHOME=@HOME@ /usr/bin/python3 @OUT@/warm.py cargo @P@/app @TOOLCHAIN@/bin/cargo\n",
+                "rm -rf @HOME@/.cargo/registry/src"
+            ))
+            .sh("export PATH=@TOOLCHAIN@/bin:$PATH CARGO_HOME=~/.cargo; cd app && cargo run --quiet --offline && ls ~/.cargo/registry/src | wc -l
+                 cargo install --quiet --offline --path . --root ~/.local && ~/.local/bin/app")
+            .works(stdout_is("from-cache\n1\nfrom-cache"))
+            .boxed(not(host("test -e @HOME@/.local || test -e @HOME@/.cargo/registry/src"))),
         allowed("H01h", "pip, npm and cargo do not wait for a network that is off")
             .sh("echo \"$PIP_RETRIES $npm_config_fetch_retries $CARGO_NET_RETRY\"")
             .control(Control::Absent("outside the clients have their own defaults"))

@@ -308,7 +308,7 @@ EOF
 fn first_process() -> Vec<Case> {
     const OWN: Control = Control::Absent("outside, the first process is the machine's");
     vec![
-        allowed("L15", "signals to the first process end nothing")
+        allowed("L23", "signals to the first process end nothing")
             .sh("i=1; while [ $i -le 64 ]; do kill -$i 1; i=$((i + 1)); done 2> /dev/null
                  /usr/bin/python3 -c 'import os, signal
 for number in signal.valid_signals():
@@ -317,7 +317,7 @@ for number in signal.valid_signals():
             .control(OWN)
             .boxed(stdout_is("alive"))
             .boxed(exits(0)),
-        allowed("L15b", "the first process shows nothing of the launcher")
+        allowed("L23b", "the first process shows nothing of the launcher")
             .sh("tr -d '\\0' < /proc/1/cmdline; echo; cat /proc/1/comm; grep -c stockade /proc/1/cmdline")
             .control(OWN)
             .boxed(stdout_is("init\ninit\n0")),

@@ -413,7 +413,10 @@ fn presets_name_the_hosts_of_the_installed_client() {
         let args = [&["policy", "show", "--json"], flags].concat();
         let shown: Value =
             serde_json::from_str(&context.stockade(args).ends_with(0).stdout).unwrap();
-        let allow = shown["network"]["allow"].as_array().unwrap().iter();
+        let allow = shown["profile"]["network"]["allow"]
+            .as_array()
+            .unwrap()
+            .iter();
         allow
             .map(|entry| entry["value"].as_str().unwrap_or_default().to_owned())
             .collect()

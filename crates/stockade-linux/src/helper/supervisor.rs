@@ -83,10 +83,8 @@ fn start<'scope, 'env: 'scope>(
     // While it may still be looked into: the files belong to root otherwise (proc(5)).
     ids.map().at(Stage::MapIds)?;
     let proc = open_own_proc().at(Stage::OwnProc)?;
-    // It shows as the command line of pid 1, whose memory is this process's.
-    if let Err(error) = title::overwrite(&proc, b"init") {
-        return Err(error).at(Stage::ForkInit);
-    }
+    // It shows as the command line of pid 1, whose memory is this process's. Nothing depends on it.
+    let _ = title::overwrite(&proc, b"init");
     let init = Init::start().at(Stage::ForkInit)?;
     let pid_namespace = pid_namespace_of(&init, &proc).at(Stage::ForkInit)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Stage::DieWithParent)?;
@@ -105,7 +103,7 @@ fn start<'scope, 'env: 'scope>(
     } else {
         None
     };
-    let resolver = start_resolver(plan)?;
+    let resolver = start_resolver(plan);
     let started = if plan.session {
         let own_proc = proc.try_clone().at(Stage::OwnProc)?;
         let commands = Arc::new(Commands::default());
@@ -276,15 +274,11 @@ impl Running {
 }
 
 /// Begins to listen to questions about names, if nobody else does.
-fn start_resolver(plan: &LinuxPlan) -> Result<Option<Resolver>, Failure> {
-    if !plan.own_network || plan.resolvers.is_empty() {
-        return Ok(None);
-    }
+fn start_resolver(plan: &LinuxPlan) -> Option<Resolver> {
     // RFC 2544 sets the network of this address aside for measurements.
     let own = std::net::Ipv4Addr::new(198, 18, 0, 1);
-    Resolver::start(&plan.resolvers, Some(own.into()))
-        .map(Some)
-        .at(Stage::Route)
+    let is_needed = plan.own_network && !plan.resolvers.is_empty();
+    is_needed.then(|| Resolver::start(&plan.resolvers, own.into()))
 }
 
 /// The launcher has the sockets; nothing runs before somebody answers on them.

@@ -83,7 +83,7 @@ pub const MORE_SENSITIVE_PATHS: &[&str] = &[
     "~/.config/goose",
     "~/.config/opencode/auth.json",
     "~/.env",
-    "~/.local/share/amp/secrets.json",
+    "~/.local/share/amp",
     "~/.local/share/opencode/auth.json",
     // Password stores and keyrings
     "~/.password-store",

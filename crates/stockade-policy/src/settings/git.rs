@@ -1,5 +1,7 @@
 //! Git's configuration, read by the parser that also judges what may be written to it.
 
+use std::fmt::Write as _;
+
 use stockade_rules::protected::git::config::parse;
 
 use super::secrets::{clean, harmless, is_secret_name};
@@ -8,9 +10,7 @@ pub(super) fn copy(text: &str) -> Option<String> {
     let mut copy = String::new();
     for setting in parse(text.as_bytes())? {
         let key = std::str::from_utf8(&setting.key).ok()?;
-        let Some((section, subsection, variable)) = parts(key) else {
-            return None;
-        };
+        let (section, subsection, variable) = parts(key)?;
         if is_secret_name(section) || is_secret_name(variable) || harmless(section).is_none() {
             continue;
         }
@@ -27,7 +27,7 @@ pub(super) fn copy(text: &str) -> Option<String> {
                 None => continue,
             },
         };
-        copy.push_str(&format!("[{section}{subsection}]\n\t{variable}{value}\n"));
+        let _ = writeln!(copy, "[{section}{subsection}]\n\t{variable}{value}");
     }
     Some(copy)
 }

@@ -2,7 +2,7 @@
 
 use super::secrets::{clean, harmless, is_secret_name};
 
-pub(super) fn copy(text: &str) -> Option<String> {
+pub(super) fn copy(text: &str) -> String {
     let mut copy = String::new();
     let mut is_kept = true;
     for line in text.split(['\r', '\n']).map(str::trim) {
@@ -23,7 +23,7 @@ pub(super) fn copy(text: &str) -> Option<String> {
             copy.push('\n');
         }
     }
-    Some(copy)
+    copy
 }
 
 /// A line without its secrets; none if it is nothing but one.

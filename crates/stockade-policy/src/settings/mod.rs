@@ -77,7 +77,7 @@ pub fn without_secrets(format: SettingsFormat, text: &[u8]) -> Option<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match format {
         SettingsFormat::Git => git::copy(text),
-        SettingsFormat::Ini => ini::copy(text),
+        SettingsFormat::Ini => Some(ini::copy(text)),
         SettingsFormat::Json => json::copy(text),
         SettingsFormat::Pip => pip::copy(text),
         SettingsFormat::Toml => toml::copy(text),

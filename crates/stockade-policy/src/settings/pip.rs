@@ -1,6 +1,8 @@
 //! The dialect of Python's `configparser`: `name = value` or `name: value`, continued by lines that
 //! are indented further.
 
+use std::fmt::Write as _;
+
 use super::secrets::{clean, harmless, is_secret_name};
 
 pub(super) fn copy(text: &str) -> Option<String> {
@@ -28,7 +30,7 @@ pub(super) fn copy(text: &str) -> Option<String> {
             in_section = true;
             is_kept = harmless(section).is_some() && !is_secret_name(section);
             if is_kept {
-                copy.push_str(&format!("[{section}]\n"));
+                let _ = writeln!(copy, "[{section}]");
             }
             continue;
         }
@@ -65,7 +67,7 @@ impl Setting<'_> {
         if let Some(lines) = lines
             && clean(&lines.join(" ")).is_some()
         {
-            copy.push_str(&format!("{} = {}\n", self.name, lines.join("\n    ")));
+            let _ = writeln!(copy, "{} = {}", self.name, lines.join("\n    "));
         }
     }
 }

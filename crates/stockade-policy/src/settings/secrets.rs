@@ -91,7 +91,7 @@ fn is_separator(letter: char) -> bool {
 /// A word without what belongs to an address and must not be seen.
 fn clean_word(word: &str) -> Option<String> {
     let Some((before, rest)) = word.split_once("://") else {
-        return without_user(word);
+        return Some(without_user(word).to_owned());
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
@@ -116,13 +116,13 @@ fn clean_word(word: &str) -> Option<String> {
 }
 
 /// `user:password@host` without a scheme becomes `host`.
-fn without_user(word: &str) -> Option<String> {
+fn without_user(word: &str) -> &str {
     let Some((user, place)) = word.rsplit_once('@') else {
-        return Some(word.to_owned());
+        return word;
     };
     match user.split_once(':') {
-        Some((_, "")) | None => Some(word.to_owned()),
-        Some(_) => Some(place.to_owned()),
+        Some((_, "")) | None => word,
+        Some(_) => place,
     }
 }
 

@@ -1,5 +1,7 @@
 //! TOML.
 
+use std::fmt::Write as _;
+
 use toml::{Table, Value};
 
 use super::secrets::{clean, harmless, is_secret_name};
@@ -17,11 +19,11 @@ fn put_table(header: &str, table: Table, copy: &mut String) -> Option<()> {
         .filter(|(name, _)| harmless(name).is_some() && !is_secret_name(name));
     let (tables, values): (Vec<_>, Vec<_>) = kept.partition(|(_, value)| value.is_table());
     if !header.is_empty() {
-        copy.push_str(&format!("[{header}]\n"));
+        let _ = writeln!(copy, "[{header}]");
     }
     for (name, value) in values {
         if let Some(value) = inline(value) {
-            copy.push_str(&format!("{} = {value}\n", quoted(&name)?));
+            let _ = writeln!(copy, "{} = {value}", quoted(&name)?);
         }
     }
     for (name, value) in tables {

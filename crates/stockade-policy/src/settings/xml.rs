@@ -1,6 +1,8 @@
 //! XML, as far as settings need it: elements, attributes, text. A document type, which could define
 //! entities, is not understood, nor is CDATA.
 
+use std::fmt::Write as _;
+
 use super::secrets::{clean, harmless, is_secret_name};
 
 /// Elements that hold nothing but how to log in. In Maven's settings, `server` may also hold headers.
@@ -72,9 +74,9 @@ impl Element {
     }
 
     fn put(&self, copy: &mut String) {
-        copy.push_str(&format!("<{}", self.name));
+        let _ = write!(copy, "<{}", self.name);
         for (name, value) in &self.attributes {
-            copy.push_str(&format!(" {name}=\"{}\"", escaped(value)));
+            let _ = write!(copy, " {name}=\"{}\"", escaped(value));
         }
         copy.push('>');
         for child in &self.children {
@@ -83,7 +85,7 @@ impl Element {
                 Child::Text(text) => copy.push_str(&escaped(text)),
             }
         }
-        copy.push_str(&format!("</{}>", self.name));
+        let _ = write!(copy, "</{}>", self.name);
     }
 }
 

@@ -1,6 +1,8 @@
 //! The part of YAML that Yarn writes. Whatever else YAML can express (scalars of several lines,
 //! collections on one line, anchors, tags) is not understood.
 
+use std::fmt::Write as _;
+
 use super::secrets::{clean, harmless, is_secret_name};
 
 struct Line<'a> {
@@ -32,7 +34,7 @@ pub(super) fn copy(text: &str) -> Option<String> {
             " "
         };
         let indent = " ".repeat(line.indent);
-        copy.push_str(&format!("{indent}{}{name}{space}{value}\n", line.dash));
+        let _ = writeln!(copy, "{indent}{}{name}{space}{value}", line.dash);
     }
     Some(copy)
 }
