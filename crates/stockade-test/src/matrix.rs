@@ -121,14 +121,7 @@ pub fn main(matrix: &Matrix) -> ExitCode {
 
 fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.list || !is_root() {
-        if !is_root() {
-            say("ignored all: only as root: containers and their engine need it");
-        }
-        let names = matrix.columns.iter().flat_map(|column| {
-            let rows = (matrix.rows)().into_iter();
-            rows.map(|case| Trial::test(name(column, &case), || Ok(())).with_ignored_flag(true))
-        });
-        return Ok(libtest_mimic::run(arguments, names.collect()).exit_code());
+        return Ok(listed(matrix, arguments));
     }
     let stage = Arc::new(Stage::set()?);
     let prepared = (matrix.prepare)(&stage.dir);
@@ -200,13 +193,9 @@ fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> 
             }));
         }
     }
-    let one_by_one = Arguments {
-        test_threads: Some(1),
-        ..arguments.clone()
-    };
     let conclusions = [
         libtest_mimic::run(arguments, trials),
-        libtest_mimic::run(&one_by_one, alone),
+        libtest_mimic::run(&one_by_one(arguments), alone),
     ];
     let is_whole = arguments.filter.is_none() && arguments.skip.is_empty();
     let failed = conclusions
@@ -228,6 +217,25 @@ fn conduct(matrix: &Matrix, arguments: &Arguments) -> Result<ExitCode, Failure> 
     outcome?;
     left?;
     Ok(failed.map_or(ExitCode::SUCCESS, libtest_mimic::Conclusion::exit_code))
+}
+
+/// Names every cell and tries none.
+fn listed(matrix: &Matrix, arguments: &Arguments) -> ExitCode {
+    if !is_root() {
+        say("ignored all: only as root: containers and their engine need it");
+    }
+    let names = matrix.columns.iter().flat_map(|column| {
+        let rows = (matrix.rows)().into_iter();
+        rows.map(|case| Trial::test(name(column, &case), || Ok(())).with_ignored_flag(true))
+    });
+    libtest_mimic::run(arguments, names.collect()).exit_code()
+}
+
+fn one_by_one(arguments: &Arguments) -> Arguments {
+    Arguments {
+        test_threads: Some(1),
+        ..arguments.clone()
+    }
 }
 
 fn name(column: &Column, case: &Case) -> String {

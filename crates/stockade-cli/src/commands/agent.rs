@@ -6,6 +6,7 @@ mod found;
 use std::os::unix::fs::DirBuilderExt;
 
 use serde::Serialize;
+use stockade_policy::host::Allowed;
 use stockade_policy::{Agent, AgentGrants};
 
 use self::found::Definitions;
@@ -91,7 +92,8 @@ fn add(agent: &Agent, grants: &AgentGrants, flags: &mut RunArgs) {
         let masked = grants.mask.iter().map(|mask| mask.name.to_string().into());
         policy.keep_env.extend(masked);
     } else {
-        policy.hosts.allow.extend(grants.allow.iter().cloned());
+        let hosts = grants.allow.iter().cloned();
+        policy.hosts.allow.extend(hosts.map(Allowed::Host));
         policy.hosts.mask.extend(grants.mask.iter().cloned());
     }
     let own = [&agent.program].into_iter().chain(&agent.arguments);

@@ -60,9 +60,8 @@ pub(crate) fn lower(
 ) -> Result<ExecPlan, PlanError> {
     let network = network::lower(profile, host, tier, addresses)?;
     let mut warnings = profile.warnings.clone();
-    if profile.danger_nested_namespaces.value {
-        warnings.push("the command may make user namespaces of its own".to_owned());
-    }
+    let nested = profile.danger_nested_namespaces.value;
+    warnings.extend(nested.then(|| "the command may make user namespaces of its own".to_owned()));
     let (mut rules, unmounted) = rules::real(profile, host, &mut warnings);
     let home = home::layered(profile, backend, &rules, host);
     let copies;
@@ -104,6 +103,9 @@ pub(crate) fn lower(
     let protects = overlaid.is_empty();
     let protection = protects.then(|| rules::protection(profile, &environment.entries));
     let cut_off = network.own && network.order.is_none();
+    // Where the network is off, questions about names are answered at once.
+    let is_native = tier == Tier::Native && backend == Backend::Native;
+    let answers = is_native && network.own && network.proxy.is_none();
     let linux = LinuxPlan {
         command: Command {
             argv: spec.argv.iter().map(text).collect::<Result<_, _>>()?,
@@ -114,15 +116,7 @@ pub(crate) fn lower(
         scratch: parts.scratch,
         own_network: network.own && tier == Tier::Native,
         network: network.sockets,
-        resolvers: if network.own
-            && network.proxy.is_none()
-            && tier == Tier::Native
-            && backend == Backend::Native
-        {
-            host.resolvers.clone()
-        } else {
-            Vec::new()
-        },
+        resolvers: host.resolvers.iter().filter(|_| answers).copied().collect(),
         root: parts.root,
         mounts: parts.mounts,
         files,
@@ -142,7 +136,7 @@ pub(crate) fn lower(
             cut_off,
             protection: protection.flatten(),
         }),
-        nested_namespaces: profile.danger_nested_namespaces.value,
+        nested_namespaces: nested,
         keep_descriptors: spec.keep_descriptors.clone(),
         terminal: spec.terminal,
         session: false,

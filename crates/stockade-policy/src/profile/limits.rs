@@ -104,14 +104,13 @@ impl LimitKey {
         const GIB: u64 = 1 << 30;
         const HOUR: u64 = 3_600_000;
         match self {
-            // Sanitizers, Go, Java and wasm runtimes reserve terabytes of which they use little, and
-            // without a control group only reservations can be limited.
-            Self::Memory => None,
             Self::Pids => Some(4096),
             Self::CpuTime => Some(12 * HOUR),
             Self::FileSize => Some(16 * GIB),
             Self::TmpSize => Some(4 * GIB),
-            Self::Disk | Self::Output => None,
+            // Sanitizers, Go, Java and wasm runtimes reserve terabytes of which they use little, and
+            // without a control group only reservations of memory can be limited.
+            Self::Disk | Self::Memory | Self::Output => None,
             Self::OpenFiles => Some(65_536),
             Self::WallTime => Some(24 * HOUR),
         }
