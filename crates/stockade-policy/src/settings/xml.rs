@@ -63,10 +63,10 @@ impl Element {
                 Child::Text(text) => clean(&text).map(Child::Text),
             })
             .collect();
-        let has_text = children
+        let keeps_text = children
             .iter()
             .any(|child| matches!(child, Child::Text(text) if !text.trim().is_empty()));
-        (had_text == has_text).then_some(Self {
+        (had_text == keeps_text).then_some(Self {
             name: self.name,
             attributes,
             children,
