@@ -8,11 +8,11 @@ use rustix::fs::{Mode, OFlags};
 /// Overwrites the arguments of this process where the kernel shows them (proc(5), `cmdline`). They
 /// must not be read again. `proc` has the pid namespace of this process.
 pub(crate) fn overwrite(proc: &OwnedFd, title: &[u8]) -> io::Result<()> {
-    let state = read(proc, "self/stat")?;
-    let Some((start, end)) = arguments(&state) else {
+    let stat = read(proc, "self/stat")?;
+    let Some((first, end)) = arguments(&stat) else {
         return Err(io::ErrorKind::InvalidData.into());
     };
-    let length = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
+    let length = usize::try_from(end.saturating_sub(first)).unwrap_or(0);
     let mut memory = vec![0; length.min(MAX_ARGUMENT_BYTES)];
     let shown = title.len().min(memory.len().saturating_sub(1));
     memory[..shown].copy_from_slice(&title[..shown]);
@@ -20,7 +20,7 @@ pub(crate) fn overwrite(proc: &OwnedFd, title: &[u8]) -> io::Result<()> {
     let own = rustix::fs::openat(proc, "self/mem", flags, Mode::empty())?;
     let mut at = 0;
     while at < memory.len() {
-        let place = start + u64::try_from(at).unwrap_or(0);
+        let place = first + u64::try_from(at).unwrap_or(0);
         match rustix::io::pwrite(&own, &memory[at..], place)? {
             0 => break,
             written => at += written,

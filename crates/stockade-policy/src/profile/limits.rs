@@ -99,7 +99,8 @@ impl LimitKey {
     /// Output is not bounded: counting it needs a pump between the command and its reader, which
     /// costs every pipe, so it is there only when asked for. Neither is disk space: what others
     /// write to the same file system counts too, so a limit that nobody asked for would end runs
-    /// that did nothing wrong.
+    /// that did nothing wrong. Nor is memory: sanitizers, Go, Java and wasm runtimes reserve terabytes
+    /// of which they use little, and without a control group only reservations can be limited.
     fn built_in(self) -> Option<u64> {
         const GIB: u64 = 1 << 30;
         const HOUR: u64 = 3_600_000;
@@ -108,8 +109,6 @@ impl LimitKey {
             Self::CpuTime => Some(12 * HOUR),
             Self::FileSize => Some(16 * GIB),
             Self::TmpSize => Some(4 * GIB),
-            // Sanitizers, Go, Java and wasm runtimes reserve terabytes of which they use little, and
-            // without a control group only reservations of memory can be limited.
             Self::Disk | Self::Memory | Self::Output => None,
             Self::OpenFiles => Some(65_536),
             Self::WallTime => Some(24 * HOUR),
