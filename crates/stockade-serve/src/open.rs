@@ -4,13 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use stockade::overlay::WorkspaceName;
-use stockade::{NetworkMode, Sandbox};
+use stockade::{NetworkMode, Sandbox, SandboxBuilder};
 
 use crate::api;
 use crate::error::{Failure, Kind};
 
 /// The running program itself, even if its file has been replaced since.
 const THIS_PROGRAM: &str = "/proc/self/exe";
+
+/// Adds one value of a list to a builder.
+type Add = fn(&mut SandboxBuilder, &str);
 
 /// The sandbox that `params` describe, over this overlay if it is not the workspace's own.
 pub(crate) fn build(
@@ -53,35 +56,22 @@ pub(crate) fn build(
             }
         });
     }
-    for path in &params.read {
-        builder.read(path);
-    }
-    for path in &params.write {
-        builder.write(path);
-    }
-    for path in &params.deny {
-        builder.deny(path);
-    }
-    for path in &params.deny_write {
-        builder.deny_write(path);
-    }
-    for host in &params.allow {
-        builder.allow(host);
-    }
-    for host in &params.block {
-        builder.block(host);
-    }
-    for pin in &params.resolve {
-        builder.resolve(pin);
+    let lists: [(&[String], Add); 9] = [
+        (&params.read, |to, path| drop(to.read(path))),
+        (&params.write, |to, path| drop(to.write(path))),
+        (&params.deny, |to, path| drop(to.deny(path))),
+        (&params.deny_write, |to, path| drop(to.deny_write(path))),
+        (&params.allow, |to, host| drop(to.allow(host))),
+        (&params.block, |to, host| drop(to.block(host))),
+        (&params.resolve, |to, pin| drop(to.resolve(pin))),
+        (&params.keep_env, |to, name| drop(to.keep_env(name))),
+        (&params.limits, |to, limit| drop(to.limit(limit))),
+    ];
+    for (texts, add) in lists {
+        texts.iter().for_each(|text| add(&mut builder, text));
     }
     for (name, value) in &params.env {
         builder.env(name, value);
-    }
-    for name in &params.keep_env {
-        builder.keep_env(name);
-    }
-    for limit in &params.limits {
-        builder.limit(limit);
     }
     if let Some(limit) = params.timeout_ms {
         builder.timeout(Duration::from_millis(limit));

@@ -110,6 +110,9 @@ fn start<'scope, 'env: 'scope>(
         let confined = confine(scope, plan, control, view)?;
         let inside = (init.pid(), pid_namespace);
         let session = Session::start(scope, plan, confined, inside, commands, own_proc)?;
+        // From now on the first thread ends the session when the launcher dies: commands are killed
+        // before their mediator is gone, and none of their calls fails for want of it.
+        set_parent_process_death_signal(Some(Signal::TERM)).at(Stage::DieWithParent)?;
         Started::Session(session.with(connector))
     } else {
         let view = mediator::View {

@@ -161,22 +161,8 @@ impl LetGo {
 
     fn tell(&self, wish: &Request) -> Result<Answer, Failure> {
         send(&self.channel, wish, &[]).map_err(unreachable)?;
-        match receive(&self.channel).map_err(unreachable)? {
-            Some((
-                Answer::Failed {
-                    code,
-                    message,
-                    hint,
-                },
-                _,
-            )) => {
-                let failure = Failure::text(Exit::Command(code), message);
-                Err(match hint {
-                    Some(hint) => failure.hint(hint),
-                    None => failure,
-                })
-            }
-            Some((answer, _)) => Ok(answer),
+        match receive::<Answer>(&self.channel).map_err(unreachable)? {
+            Some((answer, _)) => answer.or_refusal(),
             None => Err(lost()),
         }
     }
