@@ -81,7 +81,7 @@ fn kill_at_any_moment(sessions: &Sessions, rounds: u32) {
         assert!(!errors.contains("not implemented"), "{what}: {errors}");
         match victim {
             Victim::Owner | Victim::Supervisor => {
-                assert!(errors.contains("error: "), "{what}: {errors}");
+                assert!(errors.contains("error: "), "{what}: {ended:?}");
             }
             // The kernel kills the command before init is gone: it ended by a signal.
             Victim::Init if errors.is_empty() => {

@@ -20,16 +20,13 @@ use crate::output::{self, Format};
 
 pub(super) fn diff(args: &SessionDiffArgs) -> Result<Exit, Failure> {
     let (_, overlay) = find(&args.name)?;
-    ws::run(WsLine {
-        store: None,
-        json: args.output.json,
-        command: WsCommand::Diff(DiffArgs {
-            name: Some(overlay.to_string()),
-            id: None,
-            stat: args.stat,
-            summary: args.summary,
-        }),
-    })
+    let line = DiffArgs {
+        name: Some(overlay.to_string()),
+        id: None,
+        stat: args.stat,
+        summary: args.summary,
+    };
+    ws::diff_in_use(&line, Format::of(args.output.json))
 }
 
 pub(super) fn commit(args: &SessionCommitArgs) -> Result<Exit, Failure> {
