@@ -13,7 +13,7 @@ use crate::error::{Failure, Kind};
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// Adds one value of a list to a builder.
-type Add = fn(&mut SandboxBuilder, &str);
+type Add = for<'a> fn(&'a mut SandboxBuilder, &str) -> &'a mut SandboxBuilder;
 
 /// The sandbox that `params` describe, over this overlay if it is not the workspace's own.
 pub(crate) fn build(
@@ -57,18 +57,20 @@ pub(crate) fn build(
         });
     }
     let lists: [(&[String], Add); 9] = [
-        (&params.read, |to, path| drop(to.read(path))),
-        (&params.write, |to, path| drop(to.write(path))),
-        (&params.deny, |to, path| drop(to.deny(path))),
-        (&params.deny_write, |to, path| drop(to.deny_write(path))),
-        (&params.allow, |to, host| drop(to.allow(host))),
-        (&params.block, |to, host| drop(to.block(host))),
-        (&params.resolve, |to, pin| drop(to.resolve(pin))),
-        (&params.keep_env, |to, name| drop(to.keep_env(name))),
-        (&params.limits, |to, limit| drop(to.limit(limit))),
+        (&params.read, |to, path| to.read(path)),
+        (&params.write, |to, path| to.write(path)),
+        (&params.deny, |to, path| to.deny(path)),
+        (&params.deny_write, |to, path| to.deny_write(path)),
+        (&params.allow, |to, host| to.allow(host)),
+        (&params.block, |to, host| to.block(host)),
+        (&params.resolve, |to, pin| to.resolve(pin)),
+        (&params.keep_env, |to, name| to.keep_env(name)),
+        (&params.limits, |to, limit| to.limit(limit)),
     ];
     for (texts, add) in lists {
-        texts.iter().for_each(|text| add(&mut builder, text));
+        for text in texts {
+            add(&mut builder, text);
+        }
     }
     for (name, value) in &params.env {
         builder.env(name, value);

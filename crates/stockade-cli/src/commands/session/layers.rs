@@ -7,7 +7,7 @@ use stockade_workspace::{Error, SnapshotName, WorkspaceManager, WorkspaceName};
 
 use super::directory::{Directory, check_name};
 use super::protocol::{Answer, Request, receive, send};
-use super::{Opened, describe, unknown, unreachable};
+use super::{Opened, describe, ended, unknown, unreachable};
 use crate::args::ws::{CommitArgs, DiffArgs, OverlayArgs, WsCommand, WsLine};
 use crate::args::{
     SessionCommitArgs, SessionDiffArgs, SessionForkArgs, SessionNameArgs, SessionRestoreArgs,
@@ -135,7 +135,7 @@ pub(super) fn fork(args: &SessionForkArgs) -> Result<Exit, Failure> {
         other => {
             // What was copied is of no use to anybody.
             let _ = manager.remove(&copy);
-            Err(other.map_or_else(|failure| failure, |_| lost()))
+            Err(other.map_or_else(|failure| failure, |_| ended()))
         }
     }
 }
@@ -152,7 +152,7 @@ impl LetGo {
         let free = Self { channel, overlay };
         match free.tell(&Request::LetGo)? {
             Answer::LetGo => Ok(free),
-            _ => Err(lost()),
+            _ => Err(ended()),
         }
     }
 
@@ -160,7 +160,7 @@ impl LetGo {
         send(&self.channel, wish, &[]).map_err(unreachable)?;
         match receive::<Answer>(&self.channel).map_err(unreachable)? {
             Some((answer, _)) => answer.or_refusal(),
-            None => Err(lost()),
+            None => Err(ended()),
         }
     }
 
@@ -233,8 +233,4 @@ fn print_done(json: bool, snapshot: &SnapshotName) -> Result<Exit, Failure> {
         output::json(Document { snapshot })?;
     }
     Ok(Exit::Success)
-}
-
-fn lost() -> Failure {
-    Failure::text(Exit::NotSetUp, "the session ended").hint("stockade session list")
 }
