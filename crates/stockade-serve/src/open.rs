@@ -12,6 +12,9 @@ use crate::error::{Failure, Kind};
 /// The running program itself, even if its file has been replaced since.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
+/// Adds one value of a list to a builder.
+type Add = for<'a> fn(&'a mut SandboxBuilder, &str) -> &'a mut SandboxBuilder;
+
 /// The sandbox that `params` describe, over this overlay if it is not the workspace's own.
 pub(crate) fn build(
     params: &api::Open,
@@ -62,35 +65,24 @@ pub fn builder(params: &api::Open) -> Result<SandboxBuilder, Failure> {
             }
         });
     }
-    for path in &params.read {
-        builder.read(path);
-    }
-    for path in &params.write {
-        builder.write(path);
-    }
-    for path in &params.deny {
-        builder.deny(path);
-    }
-    for path in &params.deny_write {
-        builder.deny_write(path);
-    }
-    for host in &params.allow {
-        builder.allow(host);
-    }
-    for host in &params.block {
-        builder.block(host);
-    }
-    for pin in &params.resolve {
-        builder.resolve(pin);
+    let lists: [(&[String], Add); 9] = [
+        (&params.read, |to, path| to.read(path)),
+        (&params.write, |to, path| to.write(path)),
+        (&params.deny, |to, path| to.deny(path)),
+        (&params.deny_write, |to, path| to.deny_write(path)),
+        (&params.allow, |to, host| to.allow(host)),
+        (&params.block, |to, host| to.block(host)),
+        (&params.resolve, |to, pin| to.resolve(pin)),
+        (&params.keep_env, |to, name| to.keep_env(name)),
+        (&params.limits, |to, limit| to.limit(limit)),
+    ];
+    for (texts, add) in lists {
+        for text in texts {
+            add(&mut builder, text);
+        }
     }
     for (name, value) in &params.env {
         builder.env(name, value);
-    }
-    for name in &params.keep_env {
-        builder.keep_env(name);
-    }
-    for limit in &params.limits {
-        builder.limit(limit);
     }
     if let Some(limit) = params.timeout_ms {
         builder.timeout(Duration::from_millis(limit));

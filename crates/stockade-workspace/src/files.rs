@@ -306,8 +306,36 @@ fn fallback_seed() -> u64 {
 pub(crate) fn remove_tree(path: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.raw_os_error() == Some(Errno::MFILE.raw_os_error()) => {
+            remove_deep_tree(path)
+        }
         other => other.trying("remove", path),
     }
+}
+
+/// The same for a tree with more levels than this process may have descriptors, which a command
+/// can make: the standard library holds one for each level.
+fn remove_deep_tree(path: &Path) -> Result<(), Error> {
+    let top = open_top(path)?;
+    let mut directories = vec![Vec::new()];
+    let mut next = 0;
+    while let Some(directory) = directories.get(next).cloned() {
+        next += 1;
+        let fd = open_dir_below(top.as_fd(), &directory).trying("open", path)?;
+        for name in names(&fd).trying("read", path)? {
+            if stat_at(fd.as_fd(), &name).trying("look at", path)?.is_dir() {
+                directories.push(join(&directory, &name));
+            } else {
+                rustix::fs::unlinkat(&fd, &name[..], AtFlags::empty()).trying("remove", path)?;
+            }
+        }
+    }
+    for directory in directories[1..].iter().rev() {
+        let (above, name) = split(directory);
+        let above = open_dir_below(top.as_fd(), above).trying("open", path)?;
+        rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR).trying("remove", path)?;
+    }
+    fs::remove_dir(path).trying("remove", path)
 }
 
 /// The same for a tree that may have directories which even their owner can't enter, such as
@@ -335,5 +363,27 @@ pub(crate) fn remove_file(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other.trying("remove", path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deep_tree_is_removed_without_a_descriptor_for_each_level() {
+        let dir = tempfile::tempdir().unwrap();
+        let outside = dir.path().join("outside");
+        fs::write(&outside, "kept").unwrap();
+        let top = dir.path().join("top");
+        let mut deep = top.clone();
+        for _ in 0..50 {
+            deep.push("d");
+            fs::create_dir_all(&deep).unwrap();
+            fs::write(deep.join("file"), "x").unwrap();
+            std::os::unix::fs::symlink(&outside, deep.join("link")).unwrap();
+        }
+        remove_deep_tree(&top).unwrap();
+        assert!(!top.exists() && outside.exists());
     }
 }

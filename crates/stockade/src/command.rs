@@ -27,6 +27,44 @@ pub use stdio::Stdio;
 
 use self::stdio::Ends;
 
+/// The setters that every kind of command has, of which `argv` is the field with the arguments.
+macro_rules! command_setters {
+    ($($argv:ident).+) => {
+    /// Adds an argument.
+    pub fn arg(&mut self, argument: impl AsRef<OsStr>) -> &mut Self {
+        self.$($argv).+.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args(&mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
+        for argument in arguments {
+            self.arg(argument);
+        }
+        self
+    }
+
+    /// What the command reads.
+    pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Self {
+        self.standard[0] = stdin.into();
+        self
+    }
+
+    /// Where its output goes.
+    pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Self {
+        self.standard[1] = stdout.into();
+        self
+    }
+
+    /// Where its errors go.
+    pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Self {
+        self.standard[2] = stderr.into();
+        self
+    }
+    };
+}
+pub(crate) use command_setters;
+
 /// A command to be started in a sandbox. It can be started any number of times.
 #[derive(Debug)]
 pub struct Command {
@@ -57,19 +95,7 @@ impl Command {
         }
     }
 
-    /// Adds an argument.
-    pub fn arg(&mut self, argument: impl AsRef<OsStr>) -> &mut Self {
-        self.argv.push(argument.as_ref().to_owned());
-        self
-    }
-
-    /// Adds arguments.
-    pub fn args(&mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
-        for argument in arguments {
-            self.arg(argument);
-        }
-        self
-    }
+    command_setters!(argv);
 
     /// Sets a variable.
     pub fn env(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Self {
@@ -117,24 +143,6 @@ impl Command {
     /// still about the workspace.
     pub fn current_dir(&mut self, directory: impl AsRef<Path>) -> &mut Self {
         self.directory = Some(directory.as_ref().to_owned());
-        self
-    }
-
-    /// What the command reads.
-    pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Self {
-        self.standard[0] = stdin.into();
-        self
-    }
-
-    /// Where its output goes.
-    pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Self {
-        self.standard[1] = stdout.into();
-        self
-    }
-
-    /// Where its errors go.
-    pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Self {
-        self.standard[2] = stderr.into();
         self
     }
 

@@ -10,7 +10,7 @@ use stockade_engine::{Attempt, ExecPlan, Finished, Report, Session as Engine, Se
 use stockade_linux::Builder;
 
 use crate::child::Child;
-use crate::command::{Counted, Output, Stdio, collect, stdio};
+use crate::command::{Counted, Output, Stdio, collect, command_setters, stdio};
 use crate::error::Error;
 use crate::sandbox::Sandbox;
 
@@ -194,19 +194,7 @@ impl Session {
 }
 
 impl SessionCommand<'_> {
-    /// Adds an argument.
-    pub fn arg(&mut self, argument: impl AsRef<OsStr>) -> &mut Self {
-        self.spec.argv.push(argument.as_ref().to_owned());
-        self
-    }
-
-    /// Adds arguments.
-    pub fn args(&mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
-        for argument in arguments {
-            self.arg(argument);
-        }
-        self
-    }
+    command_setters!(spec.argv);
 
     /// Sets a variable. The others are those that the policy let pass when the session was opened.
     pub fn env(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Self {
@@ -221,24 +209,6 @@ impl SessionCommand<'_> {
     /// directory.
     pub fn current_dir(&mut self, directory: impl AsRef<Path>) -> &mut Self {
         directory.as_ref().clone_into(&mut self.spec.cwd);
-        self
-    }
-
-    /// What the command reads.
-    pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Self {
-        self.standard[0] = stdin.into();
-        self
-    }
-
-    /// Where its output goes.
-    pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Self {
-        self.standard[1] = stdout.into();
-        self
-    }
-
-    /// Where its errors go.
-    pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Self {
-        self.standard[2] = stderr.into();
         self
     }
 

@@ -148,12 +148,21 @@ fn unknown(name: &str) -> Failure {
     Failure::text(Exit::NotSetUp, text).hint("stockade session list")
 }
 
+fn ended() -> Failure {
+    let text = "the session ended before it took the request";
+    Failure::text(Exit::NotSetUp, text).hint("stockade session list")
+}
+
 fn gone(name: &str) -> Failure {
     let text = format!("the session `{name}` ended, and the command with it");
     Failure::text(Exit::Signal(9), text).hint("stockade session list")
 }
 
 fn unreachable(error: std::io::Error) -> Failure {
+    // Not to be taken for a pipe behind standard output whose reader has seen enough.
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return ended();
+    }
     let error = anyhow::Error::new(error).context("can't reach the session");
     Failure::new(Exit::NotSetUp, error).hint("stockade session list")
 }

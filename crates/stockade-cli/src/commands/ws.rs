@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use stockade_workspace::{Error, Overlay, Store, WorkspaceManager, WorkspaceName};
 
-use crate::args::ws::{WsCommand, WsLine};
+use crate::args::ws::{DiffArgs, WsCommand, WsLine};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -27,6 +27,8 @@ struct Context {
     manager: WorkspaceManager,
     /// The store, if it was named by a flag.
     named_store: Option<PathBuf>,
+    /// Whether an overlay is shown while a run uses it.
+    reads_in_use: bool,
     format: Format,
 }
 
@@ -34,6 +36,7 @@ pub(crate) fn run(line: WsLine) -> Result<Exit, Failure> {
     let context = Context {
         manager: open(line.store.clone())?,
         named_store: line.store,
+        reads_in_use: false,
         format: Format::of(line.json),
     };
     match line.command {
@@ -59,6 +62,17 @@ pub(crate) fn run(line: WsLine) -> Result<Exit, Failure> {
         WsCommand::Fsck => history::fsck(&context),
         WsCommand::Gc => history::gc(&context),
     }
+}
+
+/// Shows what changed in an overlay that a session uses.
+pub(crate) fn diff_in_use(args: &DiffArgs, format: Format) -> Result<Exit, Failure> {
+    let context = Context {
+        manager: open(None)?,
+        named_store: None,
+        reads_in_use: true,
+        format,
+    };
+    differences::diff(&context, args)
 }
 
 /// Opens the store that the user named, or their own.

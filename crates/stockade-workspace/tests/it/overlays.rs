@@ -294,3 +294,78 @@ fn a_store_on_another_file_system_commits_the_same() {
     assert_eq!(read("new/deep/secret").as_deref(), Some("kept"));
     assert!(manager.existing_overlay(&name).unwrap().is_none());
 }
+
+#[test]
+fn a_snapshot_of_an_overlay_is_whole_and_apart() {
+    let stage = Stage::new();
+    fs::write(stage.tree().join("file"), "host\n").unwrap();
+    let (overlay, upper) = layer(&stage);
+    let mut deep = upper.join("deep");
+    for _ in 0..200 {
+        deep.push("d");
+    }
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("leaf"), "leaf\n").unwrap();
+    fs::write(upper.join("file"), "one\n").unwrap();
+    fs::hard_link(upper.join("file"), upper.join("twin")).unwrap();
+    symlink("/etc/passwd", upper.join("link")).unwrap();
+    fs::write(upper.join("closed"), "x").unwrap();
+    fs::set_permissions(upper.join("closed"), fs::Permissions::from_mode(0o400)).unwrap();
+    fs::create_dir(upper.join("opaque")).unwrap();
+    let mark = ("user.overlay.opaque", b"y");
+    rustix::fs::lsetxattr(upper.join("opaque"), mark.0, mark.1, XattrFlags::empty()).unwrap();
+    // Every user may make a whiteout (Linux 5.8).
+    let gone = upper.join("gone");
+    rustix::fs::mknodat(CWD, &gone, FileType::CharacterDevice, Mode::from(0), 0).unwrap();
+    let before = describe(&upper);
+    let name = "first".parse().unwrap();
+    stage.manager.snapshot_overlay(&overlay, &name).unwrap();
+    drop(overlay);
+    let open = || {
+        stage
+            .manager
+            .existing_overlay(&stage.name)
+            .unwrap()
+            .unwrap()
+    };
+    for _ in 0..2 {
+        fs::rename(upper.join("deep"), upper.join("moved")).unwrap();
+        fs::write(upper.join("file"), "two\n").unwrap();
+        fs::remove_file(&gone).unwrap();
+        stage.manager.restore_overlay(open(), &name).unwrap();
+        assert_eq!(describe(&upper), before);
+        let [file, twin] = ["file", "twin"].map(|name| upper.join(name).metadata().unwrap().ino());
+        assert_eq!(file, twin);
+        let mut value = [0; 8];
+        let read = rustix::fs::lgetxattr(upper.join("opaque"), mark.0, &mut value);
+        assert_eq!(read, Ok(1));
+        assert!(gone.symlink_metadata().unwrap().rdev() == 0);
+        assert_eq!(fs::read_to_string(deep.join("leaf")).unwrap(), "leaf\n");
+    }
+    // While a run uses the overlay, it is read and not changed.
+    let held = open();
+    let reader = stage.manager.overlay_in_use(&stage.name).unwrap();
+    assert!(
+        !stage
+            .manager
+            .overlay_diff(&reader)
+            .unwrap()
+            .changes
+            .is_empty()
+    );
+    let refused = stage.manager.snapshot_overlay(&reader, &name);
+    assert!(matches!(refused, Err(Error::OverlayBusy(_))));
+    assert!(matches!(reader.discard(), Err(Error::OverlayBusy(_))));
+    let fork = stage.manager.fork_overlay(&held).unwrap();
+    let copy = stage.manager.existing_overlay(&fork).unwrap().unwrap();
+    assert_eq!(copy.dir(), held.dir());
+    let copied = copy.layer_path(&stage.tree()).unwrap().join("upper");
+    assert_eq!(describe(&copied), before);
+    drop(copy);
+    stage.manager.remove(&fork).unwrap();
+    stage.manager.remove_overlay_snapshot(&held, &name).unwrap();
+    let missing = stage.manager.restore_overlay(held, &name);
+    assert!(matches!(missing, Err(Error::NoOverlaySnapshot { .. })));
+    stage.manager.discard_overlay(&stage.name).unwrap();
+    assert!(!upper.exists());
+}

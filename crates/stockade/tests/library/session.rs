@@ -32,6 +32,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("commands_can_not_signal_the_supervisor", supervisor_hidden),
     ("commands_run_at_once", at_once),
     ("commands_share_the_sandbox", shared),
+    ("a_snapshot_is_returned_to_and_forked", snapshots),
     (
         "directory_and_environment_are_the_commands_own",
         own_surroundings,
@@ -592,4 +593,43 @@ fn other_backends() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+fn snapshots() {
+    let (place, store) = (dir(), dir());
+    fs::write(place.path().join("kept"), "old\n").unwrap();
+    let sandbox = Sandbox::builder()
+        .workspace(place.path())
+        .overlay_in(store.path())
+        .build()
+        .unwrap();
+    let mut session = sandbox.open().unwrap();
+    printed(&session, "echo one > kept");
+    session.snapshot("first").unwrap();
+    printed(&session, "echo two > kept; echo here > /tmp/kept");
+    for bad in ["", "../first", "a/b"] {
+        assert!(matches!(session.snapshot(bad), Err(Error::Overlay(_))));
+        assert!(matches!(session.restore(bad), Err(Error::Overlay(_))));
+    }
+    // A command that nobody has waited for may still run.
+    let child = shell(&session, "true").spawn().unwrap();
+    assert!(matches!(session.restore("first"), Err(Error::SessionBusy)));
+    assert!(matches!(session.fork(), Err(Error::SessionBusy)));
+    drop(child);
+    assert_eq!(printed(&session, "cat /tmp/kept"), "here");
+    let second = session.fork().unwrap();
+    assert_eq!(printed(&second, "cat kept"), "two");
+    printed(&second, "echo three > kept");
+    session.restore("first").unwrap();
+    assert_eq!(printed(&session, "cat kept"), "one");
+    assert!(session.restore("second").is_err());
+    assert_eq!(printed(&session, "cat kept"), "one");
+    let fork = second.sandbox().clone();
+    second.close().unwrap();
+    fork.commit().unwrap();
+    fork.remove_overlay().unwrap();
+    let host = fs::read_to_string(place.path().join("kept")).unwrap();
+    assert_eq!(host, "three\n");
+    assert_eq!(session.snapshots().unwrap().len(), 1);
+    session.close().unwrap();
 }

@@ -30,23 +30,10 @@ pub(crate) fn run(args: &ExecArgs) -> Result<Exit, Failure> {
     let failed = |error: RunError| Failure::new(Exit::NotSetUp, error);
     let signals = catch_signals().map_err(failed)?;
     send(&channel, &request, &standard).map_err(unreachable)?;
-    let mut terminal = match receive(&channel).map_err(unreachable)? {
-        Some((Answer::Started, fds)) => fds,
-        Some((
-            Answer::Failed {
-                code,
-                message,
-                hint,
-            },
-            _,
-        )) => {
-            let failure = Failure::text(Exit::Command(code), message);
-            return Err(match hint {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            });
-        }
-        _ => return Err(gone(&args.name)),
+    let answered = receive::<Answer>(&channel).map_err(unreachable)?;
+    let (answer, mut terminal) = answered.ok_or_else(|| gone(&args.name))?;
+    let Answer::Started = answer.or_refusal()? else {
+        return Err(gone(&args.name));
     };
     let mut remote = Remote {
         channel,

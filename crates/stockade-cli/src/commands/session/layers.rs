@@ -7,7 +7,7 @@ use stockade_workspace::{Error, SnapshotName, WorkspaceManager, WorkspaceName};
 
 use super::directory::{Directory, check_name};
 use super::protocol::{Answer, Request, receive, send};
-use super::{Opened, describe, unknown, unreachable};
+use super::{Opened, describe, ended, unknown, unreachable};
 use crate::args::ws::{CommitArgs, DiffArgs, OverlayArgs, WsCommand, WsLine};
 use crate::args::{
     SessionCommitArgs, SessionDiffArgs, SessionForkArgs, SessionNameArgs, SessionRestoreArgs,
@@ -20,16 +20,13 @@ use crate::output::{self, Format};
 
 pub(super) fn diff(args: &SessionDiffArgs) -> Result<Exit, Failure> {
     let (_, overlay) = find(&args.name)?;
-    ws::run(WsLine {
-        store: None,
-        json: args.output.json,
-        command: WsCommand::Diff(DiffArgs {
-            name: Some(overlay.to_string()),
-            id: None,
-            stat: args.stat,
-            summary: args.summary,
-        }),
-    })
+    let line = DiffArgs {
+        name: Some(overlay.to_string()),
+        id: None,
+        stat: args.stat,
+        summary: args.summary,
+    };
+    ws::diff_in_use(&line, Format::of(args.output.json))
 }
 
 pub(super) fn commit(args: &SessionCommitArgs) -> Result<Exit, Failure> {
@@ -138,7 +135,7 @@ pub(super) fn fork(args: &SessionForkArgs) -> Result<Exit, Failure> {
         other => {
             // What was copied is of no use to anybody.
             let _ = manager.remove(&copy);
-            Err(other.map_or_else(|failure| failure, |_| lost()))
+            Err(other.map_or_else(|failure| failure, |_| ended()))
         }
     }
 }
@@ -155,29 +152,15 @@ impl LetGo {
         let free = Self { channel, overlay };
         match free.tell(&Request::LetGo)? {
             Answer::LetGo => Ok(free),
-            _ => Err(lost()),
+            _ => Err(ended()),
         }
     }
 
     fn tell(&self, wish: &Request) -> Result<Answer, Failure> {
         send(&self.channel, wish, &[]).map_err(unreachable)?;
-        match receive(&self.channel).map_err(unreachable)? {
-            Some((
-                Answer::Failed {
-                    code,
-                    message,
-                    hint,
-                },
-                _,
-            )) => {
-                let failure = Failure::text(Exit::Command(code), message);
-                Err(match hint {
-                    Some(hint) => failure.hint(hint),
-                    None => failure,
-                })
-            }
-            Some((answer, _)) => Ok(answer),
-            None => Err(lost()),
+        match receive::<Answer>(&self.channel).map_err(unreachable)? {
+            Some((answer, _)) => answer.or_refusal(),
+            None => Err(ended()),
         }
     }
 
@@ -250,8 +233,4 @@ fn print_done(json: bool, snapshot: &SnapshotName) -> Result<Exit, Failure> {
         output::json(Document { snapshot })?;
     }
     Ok(Exit::Success)
-}
-
-fn lost() -> Failure {
-    Failure::text(Exit::NotSetUp, "the session ended").hint("stockade session list")
 }

@@ -12,8 +12,9 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
-use stockade_engine::{Child, Ending, Session, SessionSpec, Spec};
+use stockade_engine::{Child, CountedOutput, Ending, Session, SessionSpec, Spec};
 use stockade_linux::{Builder, Channel, ChannelListener, Signals};
 use stockade_policy::profile::{BasePolicy, Profile};
 use stockade_workspace::Overlay;
@@ -164,10 +165,6 @@ impl SandboxSource<'_> {
         let backends = backends(None);
         let mut choice = backends.choose(profile, Path::new(THIS))?;
         let mut plan = choice.next(&spec)?;
-        if plan.output.is_some() {
-            let text = "`--limit output` can't be kept in a session: its commands write to descriptors of their own";
-            return Err(Failure::text(Exit::NotSetUp, text).hint("stockade session open"));
-        }
         let network = network(&args.upstream, &plan)?;
         let overlay = match args.wanted_overlay() {
             Some(name) => Some(overlay::enter(name, place, None, &mut plan)?),
@@ -502,7 +499,7 @@ impl Owner<'_> {
 
     fn start(&self, exec: &Exec, fds: Vec<OwnedFd>) -> Result<Child, Failure> {
         let malformed = || Failure::text(Exit::Usage, "the request is malformed");
-        let fds: [OwnedFd; 3] = fds.try_into().map_err(|_| malformed())?;
+        let mut fds: [OwnedFd; 3] = fds.try_into().map_err(|_| malformed())?;
         let mut spec = SessionSpec {
             argv: exec
                 .argv
@@ -527,14 +524,41 @@ impl Owner<'_> {
             let [name, value] = [name, &value[1..]].map(|text| OsStr::from_bytes(text).to_owned());
             spec.env.push((name, value));
         }
-        let standard = fds.each_ref().map(AsFd::as_fd);
         let open = self.read();
         let ended = || Failure::text(Exit::NotSetUp, "the session has ended");
         let session = &open.as_ref().ok_or_else(ended)?.session;
+        let counted = match session.plan().output {
+            Some(_) => count_outputs(&mut fds, exec.terminal)?,
+            None => Vec::new(),
+        };
+        let standard = fds.each_ref().map(AsFd::as_fd);
         let mut child = session.start(&spec, standard).map_err(run_failure)?;
-        child.keep_limits(Vec::new()).map_err(run_failure)?;
+        child.keep_limits(counted).map_err(run_failure)?;
         Ok(child)
     }
+}
+
+/// Has both outputs go through pipes on which the bytes are counted.
+fn count_outputs(
+    fds: &mut [OwnedFd; 3],
+    terminal: [bool; 3],
+) -> Result<Vec<CountedOutput>, Failure> {
+    let [_, stdout, stderr] = fds;
+    let mut counted = Vec::new();
+    for (fd, is_terminal) in [(stdout, terminal[1]), (stderr, terminal[2])] {
+        if is_terminal {
+            let text = "`--limit output` of the session can't be kept on a terminal";
+            return Err(Failure::text(Exit::NotSetUp, text));
+        }
+        let (from, inner) = pipe_with(PipeFlags::CLOEXEC)
+            .map_err(|error| failed("make a pipe for the output", error))?;
+        counted.push(CountedOutput {
+            from,
+            to: std::mem::replace(fd, inner),
+            drain: true,
+        });
+    }
+    Ok(counted)
 }
 
 fn refusal(failure: &Failure) -> Answer {

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use stockade_linux::Channel;
 use stockade_linux::plan::Text;
 
+use crate::exit::Exit;
+use crate::failure::Failure;
+
 /// From a client to the owner.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -74,6 +77,25 @@ pub(super) enum Answer {
     Started,
     /// The command was stopped, as by Ctrl-Z.
     Stopped,
+}
+
+impl Answer {
+    /// What the owner refused; any other answer comes back.
+    pub(super) fn or_refusal(self) -> Result<Self, Failure> {
+        let Self::Failed {
+            code,
+            message,
+            hint,
+        } = self
+        else {
+            return Ok(self);
+        };
+        let failure = Failure::text(Exit::Command(code), message);
+        Err(match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        })
+    }
 }
 
 /// An open session.

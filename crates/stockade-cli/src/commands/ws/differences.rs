@@ -41,7 +41,9 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> 
     let name = name_or_here(args.name.as_deref())?;
     if args.id.is_none() {
         let overlay = match context.manager.existing_overlay(&name) {
-            Err(Error::OverlayBusy(_)) => context.manager.overlay_in_use(&name).map(Some),
+            Err(Error::OverlayBusy(_)) if context.reads_in_use => {
+                context.manager.overlay_in_use(&name).map(Some)
+            }
             found => found,
         };
         match overlay {
