@@ -40,9 +40,9 @@ class Connection:
         _connections.add(self)
         try:
             answer = self.call("initialize", protocol=1, client="python")
-        except StockadeError as error:
+        except BaseException as error:
             self.close()
-            if error.kind == "ended":
+            if isinstance(error, StockadeError) and error.kind == "ended":
                 raise no_program(f"`{self._program} serve --stdio` does not answer: {error.message}") from None
             raise
         self._line_bytes = answer["limits"]["line_bytes"]
