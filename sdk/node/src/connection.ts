@@ -40,6 +40,7 @@ export class Connection {
   private failure: StockadeError | undefined;
   private limits: Limits = { line_bytes: 1 << 16, requests: 2 };
   private inFlight = 0;
+  private users = 1;
   private readonly queue: (() => void)[] = [];
   private unread: Buffer[] = [];
 
@@ -114,6 +115,17 @@ export class Connection {
 
   forget(command: string): void {
     this.listeners.delete(command);
+  }
+
+  /** Counts one more sandbox that uses the server. */
+  share(): void {
+    this.users += 1;
+  }
+
+  /** Ends the server with the last sandbox that uses it. */
+  async release(): Promise<void> {
+    this.users -= 1;
+    if (this.users === 0) await this.close();
   }
 
   /** Ends the server, and every session with it. */

@@ -35,6 +35,7 @@ class Connection:
         self._early: dict[str, list[Chunk]] = {}
         self._ended: StockadeError | None = None
         self._is_foreign = False
+        self._users = 1
         self._line_bytes = _READ_BYTES
         self._start()
         _connections.add(self)
@@ -105,6 +106,25 @@ class Connection:
         """Forgets a command."""
         with self._state:
             self._sinks.pop(command, None)
+
+    def share(self) -> None:
+        """Counts one more sandbox that uses the server."""
+        with self._state:
+            self._users += 1
+
+    def release(self, session: str) -> None:
+        """Ends a session, and the server with the last one."""
+        with self._state:
+            self._users -= 1
+            is_last = self._users == 0
+        if is_last:
+            self.close()
+            return
+        try:
+            self.send("close", session=session)
+        except StockadeError:
+            # It is closed already.
+            pass
 
     def close(self) -> None:
         """Ends the server, and every session with it."""
