@@ -359,7 +359,10 @@ class RobustnessTest(unittest.TestCase):
         with self.box() as box:
             command = box.start("yes")
             chunks = command._started.output._chunks
-            arrived = lambda: sum(len(data) for _, data in list(chunks))
+
+            def arrived() -> int:
+                return sum(len(data) for _, data in list(chunks))
+
             wait_until("the window is full", lambda: arrived() == WINDOW_BYTES)
             self.assertTrue(box.run("true").ok)
             self.assertEqual(arrived(), WINDOW_BYTES)
