@@ -156,7 +156,14 @@ export class Connection {
       const line = Buffer.concat([...this.unread, rest.subarray(0, at)]);
       this.unread = [];
       rest = rest.subarray(at + 1);
-      this.take(JSON.parse(line.toString()) as Message);
+      try {
+        this.take(JSON.parse(line.toString()) as Message);
+      } catch {
+        // No server of this protocol, or one that is out of step: nothing it says counts.
+        this.fail(new StockadeError("ended", "the answer was no message of the protocol"));
+        this.server.kill("SIGKILL");
+        return;
+      }
     }
   }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -55,7 +55,9 @@ const kind = (name) => (error) => error instanceof StockadeError && error.kind =
 test("a program that is missing or something else is an error with a hint", async () => {
   const before = process.env.STOCKADE_BIN;
   try {
-    for (const program of ["/no/such/program", "/bin/true", workspace]) {
+    const noisy = join(top, "noisy");
+    writeFileSync(noisy, "#!/bin/sh\necho hello\nexec sleep 1000\n", { mode: 0o700 });
+    for (const program of ["/no/such/program", "/bin/true", workspace, noisy]) {
       process.env.STOCKADE_BIN = program;
       await assert.rejects(Sandbox.open({ workspace }), (error) => {
         return kind("no_program")(error) && error.message.includes(program) && error.hint.includes("STOCKADE_BIN");

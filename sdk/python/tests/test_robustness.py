@@ -93,7 +93,10 @@ class RobustnessTest(unittest.TestCase):
         silent = self.project / "silent"
         silent.write_text("#!/bin/sh\nexit 3\n")
         silent.chmod(stat.S_IRWXU)
-        for program in ("/no/such/program", str(self.project), "/bin/true", str(silent)):
+        noisy = self.project / "noisy"
+        noisy.write_text("#!/bin/sh\necho hello\nexec sleep 1000\n")
+        noisy.chmod(stat.S_IRWXU)
+        for program in ("/no/such/program", str(self.project), "/bin/true", str(silent), str(noisy)):
             with self.subTest(program), mock.patch.dict(os.environ, {"STOCKADE_BIN": program}):
                 before = descriptors()
                 error = self.assert_kind("no_program", self.box)

@@ -171,8 +171,14 @@ class Connection:
             if not data:
                 break
             *lines, rest = (rest + data if rest else data).split(b"\n")
-            for line in lines:
-                self._take(json.loads(line))
+            try:
+                for line in lines:
+                    self._take(json.loads(line))
+            except (AttributeError, KeyError, TypeError, ValueError):
+                # No server of this protocol, or one that is out of step: nothing it says counts.
+                self._fail(StockadeError("ended", "the answer was no message of the protocol"))
+                self.server.kill()
+                break
         os.close(self._from_server)
         code = self.server.wait()
         how = f"signal {-code}" if code < 0 else f"code {code}"
