@@ -63,6 +63,7 @@ test("a program that is missing or something else is an error with a hint", asyn
         return kind("no_program")(error) && error.message.includes(program) && error.hint.includes("STOCKADE_BIN");
       });
     }
+    process.env.STOCKADE_BIN = "/no/such/program";
     await assert.rejects(inspect("text"), kind("no_program"));
     process.env.STOCKADE_BIN = "";
     const path = process.env.PATH;
