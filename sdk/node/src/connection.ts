@@ -40,6 +40,7 @@ export class Connection {
   private failure: StockadeError | undefined;
   private limits: Limits = { line_bytes: 1 << 16, requests: 2 };
   private inFlight = 0;
+  private users = 1;
   private readonly queue: (() => void)[] = [];
   private unread: Buffer[] = [];
 
@@ -116,6 +117,17 @@ export class Connection {
     this.listeners.delete(command);
   }
 
+  /** Counts one more sandbox that uses the server. */
+  share(): void {
+    this.users += 1;
+  }
+
+  /** Ends the server with the last sandbox that uses it. */
+  async release(): Promise<void> {
+    this.users -= 1;
+    if (this.users === 0) await this.close();
+  }
+
   /** Ends the server, and every session with it. */
   async close(): Promise<void> {
     this.fail(new StockadeError("ended", "the sandbox is closed"));
@@ -144,7 +156,14 @@ export class Connection {
       const line = Buffer.concat([...this.unread, rest.subarray(0, at)]);
       this.unread = [];
       rest = rest.subarray(at + 1);
-      this.take(JSON.parse(line.toString()) as Message);
+      try {
+        this.take(JSON.parse(line.toString()) as Message);
+      } catch {
+        // No server of this protocol, or one that is out of step: nothing it says counts.
+        this.fail(new StockadeError("ended", "the answer was no message of the protocol"));
+        this.server.kill("SIGKILL");
+        return;
+      }
     }
   }
 

@@ -4,6 +4,6 @@ export { inspect, verify } from "./advice.js";
 export { Command } from "./command.js";
 export { Sandbox } from "./sandbox.js";
 export type {
-  Change, Chunk, Closed, Committed, Denial, Entry, Result, RunOptions, Settings, StartOptions, Stat, Stream,
+  Allowed, Change, Chunk, Closed, Committed, Denial, Entry, Result, RunOptions, Settings, StartOptions, Stat, Stream,
 } from "./types.js";
 export { StockadeError } from "./types.js";

@@ -3,8 +3,8 @@
 import { Command, WINDOW_BYTES } from "./command.js";
 import { Connection } from "./connection.js";
 import {
-  type Bytes, type Change, type Closed, type Committed, type Entry, type Result, type RunOptions,
-  type Settings, type StartOptions, type Stat, decode, encode, parts, snakeCase,
+  type Allowed, type Bytes, type Change, type Closed, type Committed, type Entry, type Result, type RunOptions,
+  type Settings, type StartOptions, type Stat, StockadeError, decode, encode, parts, snakeCase,
 } from "./types.js";
 
 const FILE_BYTES = 2 << 20;
@@ -37,8 +37,8 @@ export class Sandbox {
   /** Ends the sandbox and everything in it; null if it had ended by itself. */
   close(): Promise<Closed | null> {
     this.closing ??= (async () => {
-      const closed = await this.call<Closed>("close", {}).catch(() => null);
-      await this.connection.close();
+      const closed = await this.connection.work<Closed>("close", { session: this.session }).catch(() => null);
+      await this.connection.release();
       return closed;
     })();
     return this.closing;
@@ -116,11 +116,37 @@ export class Sandbox {
     await this.call("discard", {});
   }
 
-  /** Adds grants for later commands; none may run meanwhile. */
+  /** Adds grants. For paths no command may run meanwhile, and the sandbox is built again. */
   async allow(
     grants: { hosts?: string[]; sockets?: string[]; read?: string[]; write?: string[] },
-  ): Promise<void> {
-    await this.call("allow", grants);
+  ): Promise<Allowed> {
+    // A server that answers nothing has built the sandbox again.
+    return { rebuilt: true, warnings: [], ...(await this.call<Partial<Allowed>>("allow", grants)) };
+  }
+
+  /** Keeps what the overlay has now under a name; no command may run meanwhile. */
+  async snapshot(name: string): Promise<void> {
+    await this.call("snapshot", { name });
+  }
+
+  /** Returns the overlay to a snapshot; no command may run meanwhile. */
+  async restore(name: string): Promise<void> {
+    await this.call("restore", { name });
+  }
+
+  async snapshots(): Promise<string[]> {
+    return (await this.call<{ snapshots: string[] }>("snapshots.list", {})).snapshots;
+  }
+
+  async removeSnapshot(name: string): Promise<void> {
+    await this.call("snapshots.remove", { name });
+  }
+
+  /** A second sandbox with the same policy, whose overlay begins as a copy of this one's. */
+  async fork(): Promise<Sandbox> {
+    const { session } = await this.call<{ session: string }>("fork", {});
+    this.connection.share();
+    return new Sandbox(this.connection, session, this.workspace, this.backend, this.warnings);
   }
 
   /** What the sandbox enforces, clause by clause. */
@@ -150,7 +176,9 @@ export class Sandbox {
     return running;
   }
 
-  private call<T>(method: string, params: object): Promise<T> {
+  private async call<T>(method: string, params: object): Promise<T> {
+    // A sandbox and its forks share a connection, which may still be open.
+    if (this.closing) throw new StockadeError("ended", "the sandbox is closed");
     return this.connection.work(method, { session: this.session, ...params });
   }
 }

@@ -37,6 +37,13 @@ export interface Waited {
   peak_memory_kib: number;
 }
 
+/** What adding grants did. */
+export interface Allowed {
+  /** Whether the sandbox was built again: then `/tmp` is empty and background processes are gone. */
+  rebuilt: boolean;
+  warnings: string[];
+}
+
 /** What belongs to no single command of a sandbox. */
 export interface Closed {
   denials: Denial[];

@@ -81,7 +81,8 @@ class MapTest(unittest.TestCase):
     def assert_nothing_is_left(self) -> None:
         wait_until("servers are gone", lambda: not processes("serve", "--stdio"))
         wait_until("removers are gone", lambda: not processes("stockade-remover"))
-        self.assertEqual(directories() - self.before, set())
+        # Other tests at the same time have such directories too, for a while.
+        wait_until("directories are gone", lambda: not directories() - self.before)
 
     def test_files_and_results_travel_to_both_nodes(self) -> None:
         raw = bytes(range(256)) * 4096

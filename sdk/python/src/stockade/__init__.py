@@ -5,9 +5,10 @@ from ._aio import AsyncCommand, AsyncSandbox
 from ._map import map
 from ._sync import Command, Sandbox
 from ._task import Task, TaskResult
-from ._types import Change, Closed, Denial, Entry, Result, Stat, StockadeError
+from ._types import Allowed, Change, Closed, Denial, Entry, Result, Stat, StockadeError
 
 __all__ = [
+    "Allowed",
     "AsyncCommand",
     "AsyncSandbox",
     "Change",

@@ -11,14 +11,16 @@ from typing import Any
 from ._command import INPUT_BYTES, INPUT_IS_OVER, OUTPUT_LIMIT, WINDOW_BYTES, Started, abandon, parameters
 from ._connection import Connection
 from ._output import Chunk, Collected
-from ._sync import FILE_BYTES, Sandbox
+from ._sync import FILE_BYTES, Sandbox, list_
 from ._types import (
+    Allowed,
     Change,
     Closed,
     Entry,
     Result,
     Stat,
     StockadeError,
+    allowed_of,
     change_of,
     decode,
     encode,
@@ -94,9 +96,13 @@ class AsyncSandbox:
 
     async def open(self) -> AsyncSandbox:
         """Opens the sandbox, as `async with` does."""
-        self._opened = await asyncio.to_thread(Sandbox, self._workspace, **self._settings)
-        self._requests = asyncio.Semaphore(self._opened._connection.max_requests)
+        if self._opened is None:
+            self._adopt(await asyncio.to_thread(Sandbox, self._workspace, **self._settings))
         return self
+
+    def _adopt(self, box: Sandbox) -> None:
+        self._opened = box
+        self._requests = asyncio.Semaphore(box._connection.max_requests)
 
     async def close(self) -> Closed | None:
         """Ends the sandbox and everything in it."""
@@ -174,6 +180,7 @@ class AsyncSandbox:
 
     async def _start(self, settings: dict[str, Any], keep: Collected | None) -> Started:
         box = self._box
+        box._check_open()
         credit = WINDOW_BYTES if keep is None else None
         about = {"session": box._session, "credit": credit, **settings}
         async with self._requests:
@@ -251,9 +258,33 @@ class AsyncSandbox:
         sockets: Sequence[str] = (),
         read: Sequence[str] = (),
         write: Sequence[str] = (),
-    ) -> None:
-        """Adds grants for later commands; see `Sandbox.allow`."""
-        await self._call("allow", hosts=[*hosts], sockets=[*sockets], read=[*read], write=[*write])
+    ) -> Allowed:
+        """Adds grants; see `Sandbox.allow`."""
+        grants = {"hosts": [*hosts], "sockets": [*sockets], "read": [*read], "write": [*write]}
+        return allowed_of(await self._call("allow", **grants))
+
+    async def snapshot(self, name: str) -> None:
+        """Keeps what the overlay has now under a name; no command may run meanwhile."""
+        await self._call("snapshot", name=name)
+
+    async def restore(self, name: str) -> None:
+        """Returns the overlay to a snapshot; no command may run meanwhile."""
+        await self._call("restore", name=name)
+
+    async def snapshots(self) -> list_[str]:
+        """The names of the overlay's snapshots."""
+        names: list_[str] = (await self._call("snapshots.list"))["snapshots"]
+        return names
+
+    async def remove_snapshot(self, name: str) -> None:
+        """Removes a snapshot."""
+        await self._call("snapshots.remove", name=name)
+
+    async def fork(self) -> AsyncSandbox:
+        """A second sandbox, which is open; see `Sandbox.fork`."""
+        other = AsyncSandbox(self._workspace, **self._settings)
+        other._adopt(await asyncio.to_thread(self._box.fork))
+        return other
 
     async def report(self) -> dict[str, Any]:
         """What the sandbox enforces, clause by clause."""
@@ -261,6 +292,7 @@ class AsyncSandbox:
         return report
 
     async def _call(self, method: str, **params: Any) -> Any:
+        self._box._check_open()
         async with self._requests:
             return await call(self._box._connection, method, session=self._box._session, **params)
 

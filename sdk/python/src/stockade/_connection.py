@@ -35,14 +35,15 @@ class Connection:
         self._early: dict[str, list[Chunk]] = {}
         self._ended: StockadeError | None = None
         self._is_foreign = False
+        self._users = 1
         self._line_bytes = _READ_BYTES
         self._start()
         _connections.add(self)
         try:
             answer = self.call("initialize", protocol=1, client="python")
-        except StockadeError as error:
+        except BaseException as error:
             self.close()
-            if error.kind == "ended":
+            if isinstance(error, StockadeError) and error.kind == "ended":
                 raise no_program(f"`{self._program} serve --stdio` does not answer: {error.message}") from None
             raise
         self._line_bytes = answer["limits"]["line_bytes"]
@@ -106,6 +107,25 @@ class Connection:
         with self._state:
             self._sinks.pop(command, None)
 
+    def share(self) -> None:
+        """Counts one more sandbox that uses the server."""
+        with self._state:
+            self._users += 1
+
+    def release(self, session: str) -> None:
+        """Ends a session, and the server with the last one."""
+        with self._state:
+            self._users -= 1
+            is_last = self._users == 0
+        if is_last:
+            self.close()
+            return
+        try:
+            self.send("close", session=session)
+        except StockadeError:
+            # It is closed already.
+            pass
+
     def close(self) -> None:
         """Ends the server, and every session with it."""
         if self._is_foreign:
@@ -151,8 +171,14 @@ class Connection:
             if not data:
                 break
             *lines, rest = (rest + data if rest else data).split(b"\n")
-            for line in lines:
-                self._take(json.loads(line))
+            try:
+                for line in lines:
+                    self._take(json.loads(line))
+            except (AttributeError, KeyError, TypeError, ValueError):
+                # No server of this protocol, or one that is out of step: nothing it says counts.
+                self._fail(StockadeError("ended", "the answer was no message of the protocol"))
+                self.server.kill()
+                break
         os.close(self._from_server)
         code = self.server.wait()
         how = f"signal {-code}" if code < 0 else f"code {code}"

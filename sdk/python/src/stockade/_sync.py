@@ -21,12 +21,14 @@ from ._command import (
 from ._connection import Connection
 from ._output import Chunk, Collected
 from ._types import (
+    Allowed,
     Change,
     Closed,
     Entry,
     Result,
     Stat,
     StockadeError,
+    allowed_of,
     change_of,
     closed_of,
     decode,
@@ -36,6 +38,9 @@ from ._types import (
     parts_of,
     stat_of,
 )
+
+# Inside the class `list` is the method.
+list_ = list
 
 FILE_BYTES = 2 << 20
 _CLOSE_SECONDS = 10.0
@@ -126,10 +131,9 @@ class Sandbox:
         user_files: bool = True,
         best_effort: bool = False,
     ) -> None:
-        self._connection = Connection()
-        self._requests = threading.BoundedSemaphore(self._connection.max_requests)
+        connection = Connection()
         try:
-            opened = self._connection.call(
+            opened = connection.call(
                 "open",
                 workspace=workspace,
                 overlay=overlay,
@@ -152,15 +156,20 @@ class Sandbox:
                 best_effort=best_effort,
             )
         except BaseException:
-            self._connection.close()
+            connection.close()
             raise
-        self._session: str = opened["session"]
         self.workspace: str = opened["workspace"]
         self.backend: str = opened["backend"]
         self.warnings: list[str] = opened["warnings"]
+        self._own(connection, opened["session"])
+
+    def _own(self, connection: Connection, session: str) -> None:
+        self._connection = connection
+        self._session = session
+        self._requests = threading.BoundedSemaphore(connection.max_requests)
         self._closed: Closed | None = None
         # Also when nobody holds the sandbox any more, and when the interpreter exits.
-        self._finalizer = weakref.finalize(self, self._connection.close)
+        self._finalizer = weakref.finalize(self, connection.release, session)
 
     def __enter__(self) -> Sandbox:
         return self
@@ -228,6 +237,7 @@ class Sandbox:
 
     def _start(self, settings: dict[str, Any], keep: Collected | None) -> Started:
         credit = WINDOW_BYTES if keep is None else None
+        self._check_open()
         with self._requests:
             answer = self._connection.send("exec", session=self._session, credit=credit, **settings)
             try:
@@ -303,9 +313,36 @@ class Sandbox:
         sockets: Sequence[str] = (),
         read: Sequence[str] = (),
         write: Sequence[str] = (),
-    ) -> None:
-        """Adds grants for later commands; none may run meanwhile."""
-        self._call("allow", hosts=[*hosts], sockets=[*sockets], read=[*read], write=[*write])
+    ) -> Allowed:
+        """Adds grants. For paths no command may run meanwhile, and the sandbox is built again."""
+        grants = {"hosts": [*hosts], "sockets": [*sockets], "read": [*read], "write": [*write]}
+        return allowed_of(self._call("allow", **grants))
+
+    def snapshot(self, name: str) -> None:
+        """Keeps what the overlay has now under a name; no command may run meanwhile."""
+        self._call("snapshot", name=name)
+
+    def restore(self, name: str) -> None:
+        """Returns the overlay to a snapshot; no command may run meanwhile."""
+        self._call("restore", name=name)
+
+    def snapshots(self) -> list_[str]:
+        """The names of the overlay's snapshots."""
+        names: list_[str] = self._call("snapshots.list")["snapshots"]
+        return names
+
+    def remove_snapshot(self, name: str) -> None:
+        """Removes a snapshot."""
+        self._call("snapshots.remove", name=name)
+
+    def fork(self) -> Sandbox:
+        """A second sandbox with the same policy, whose overlay begins as a copy of this one's."""
+        forked = self._call("fork")
+        self._connection.share()
+        other = Sandbox.__new__(Sandbox)
+        other.workspace, other.backend, other.warnings = self.workspace, self.backend, self.warnings
+        other._own(self._connection, forked["session"])
+        return other
 
     def report(self) -> dict[str, Any]:
         """What the sandbox enforces, clause by clause."""
@@ -314,6 +351,12 @@ class Sandbox:
         return report
 
     def _call(self, method: str, **params: Any) -> Any:
+        self._check_open()
         with self._requests:
             return self._connection.call(method, session=self._session, **params)
+
+    def _check_open(self) -> None:
+        # A sandbox and its forks share a connection, which may still be open.
+        if not self._finalizer.alive:
+            raise StockadeError("ended", "the sandbox is closed")
 

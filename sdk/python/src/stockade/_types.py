@@ -85,6 +85,15 @@ class Stat:
 
 
 @dataclass(frozen=True)
+class Allowed:
+    """What adding grants did."""
+
+    rebuilt: bool
+    """Whether the sandbox was built again: then `/tmp` is empty and background processes are gone."""
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
 class Closed:
     """What belongs to no single command of a sandbox."""
 
@@ -149,6 +158,11 @@ def result_of(waited: dict[str, Any], output: Collected) -> Result:
 def denials_of(denials: list[dict[str, Any]]) -> list[Denial]:
     """Denials of an answer; what a newer server adds to them is left out."""
     return [Denial(**_known(Denial, denial)) for denial in denials]
+
+
+def allowed_of(allowed: dict[str, Any]) -> Allowed:
+    """What `allow` answered; a server that says nothing has built the sandbox again."""
+    return Allowed(allowed.get("rebuilt", True), allowed.get("warnings", []))
 
 
 def closed_of(closed: dict[str, Any]) -> Closed:
