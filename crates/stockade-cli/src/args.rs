@@ -216,7 +216,8 @@ Examples:
     Import(PolicyImportArgs),
     /// Print the merged policy in the words of another sandbox
     ///
-    /// It is an error if the other sandbox would allow more.
+    /// It is an error if the other sandbox would allow more than you stated. What Stockade adds to
+    /// every policy and the other sandbox lacks is on stderr.
     #[command(after_help = "\
 Examples:
   stockade policy export --to srt --allow github.com > ~/.srt-settings.json

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::json;
-use stockade_rules::{AbsPath, Access, Kind, Pattern, Rank};
+use stockade_rules::{AbsPath, Access, Kind, PathRule, Pattern, Rank};
 
 use crate::host::HostSet;
-use crate::profile::{Base, BasePolicy, NetworkMode, Profile};
+use crate::profile::{BUILT_IN, Base, BasePolicy, NetworkMode, Profile};
 
 /// The formats that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,16 @@ pub enum ExportFormat {
     Srt,
 }
 
+/// A policy in the words of another sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exported {
+    /// The file.
+    pub text: String,
+    /// What Stockade adds to every policy and the other sandbox lacks, one sentence each.
+    pub notes: &'static [&'static str],
+}
+
 /// What the other sandbox can't be told, and would allow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -29,16 +39,35 @@ pub struct NotExpressible(String);
 /// A profile in the words of another sandbox.
 ///
 /// # Errors
-/// If the other sandbox would allow more.
-pub fn export(profile: &Profile, format: ExportFormat) -> Result<String, NotExpressible> {
+/// If the other sandbox would allow more than a person stated.
+pub fn export(profile: &Profile, format: ExportFormat) -> Result<Exported, NotExpressible> {
     if profile.base_policy.value == BasePolicy::DangerFullAccess {
         return refuse("nothing is confined under this policy");
     }
-    match format {
-        ExportFormat::Bwrap => bwrap(profile),
-        ExportFormat::Codex => codex(profile),
-        ExportFormat::Srt => srt(profile),
-    }
+    let (text, notes): (String, &[&str]) = match format {
+        ExportFormat::Bwrap => (
+            bwrap(profile)?,
+            &["bwrap lets git hooks and settings of editors and agents be written in the project"],
+        ),
+        ExportFormat::Codex => (
+            codex(profile)?,
+            &[
+                "Codex lets credentials be read, which are hidden here",
+                "Codex lets settings of editors and shells be written in the project",
+            ],
+        ),
+        ExportFormat::Srt => (
+            srt(profile)?,
+            &["srt protects the names that it knows itself, not those that match a pattern here"],
+        ),
+    };
+    Ok(Exported { text, notes })
+}
+
+/// Whether a person stated the rule. The store of workspaces counts as stated too, so that no
+/// grant wins over it.
+fn is_persons(rule: &PathRule) -> bool {
+    rule.rank == Rank::Stated && !rule.origin.as_str().starts_with(BUILT_IN.as_str())
 }
 
 fn refuse<T>(text: impl Into<String>) -> Result<T, NotExpressible> {
@@ -62,7 +91,7 @@ fn stated_glob(profile: &Profile, accesses: &[Access]) -> Option<String> {
     let mut rules = profile.rules.iter();
     let found = rules.find(|rule| {
         let is_glob = matches!(rule.pattern, Pattern::Glob(_));
-        is_glob && rule.rank == Rank::Stated && accesses.contains(&rule.access)
+        is_glob && is_persons(rule) && accesses.contains(&rule.access)
     });
     found.map(|rule| rule.pattern.to_string())
 }
@@ -136,7 +165,7 @@ fn srt(profile: &Profile) -> Result<String, NotExpressible> {
 
 fn codex(profile: &Profile) -> Result<String, NotExpressible> {
     let mut rules = profile.rules.iter();
-    let denied = rules.find(|rule| rule.rank == Rank::Stated && DENIALS.contains(&rule.access));
+    let denied = rules.find(|rule| is_persons(rule) && DENIALS.contains(&rule.access));
     if let Some(rule) = denied {
         return refuse(format!("Codex has no denials: `{}`", rule.pattern));
     }
@@ -171,7 +200,7 @@ const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "
 
 fn bwrap(profile: &Profile) -> Result<String, NotExpressible> {
     let reads = paths(profile, &[Access::Read]).into_iter();
-    let reads: BTreeSet<AbsPath> = reads
+    let mut reads: BTreeSet<AbsPath> = reads
         .filter(|path| !path.is_root())
         .filter(|path| profile.rules.decide(Kind::Read, path.as_path()).allowed)
         .collect();
@@ -183,6 +212,9 @@ fn bwrap(profile: &Profile) -> Result<String, NotExpressible> {
     {
         return refuse("the working directory can't be read under this policy");
     }
+    if !writes.contains(&profile.cwd) {
+        reads.insert(profile.cwd.clone());
+    }
     let mut rules = profile.rules.iter();
     let denied = rules.find(|rule| {
         let is_bound =
@@ -191,7 +223,7 @@ fn bwrap(profile: &Profile) -> Result<String, NotExpressible> {
             Pattern::Subtree(path) => is_bound(path) || is_system(path),
             Pattern::Glob(_) => true,
         };
-        rule.rank == Rank::Stated && DENIALS.contains(&rule.access) && is_seen
+        is_persons(rule) && DENIALS.contains(&rule.access) && is_seen
     });
     if let Some(rule) = denied {
         return refuse(format!(

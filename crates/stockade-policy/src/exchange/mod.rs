@@ -14,7 +14,7 @@ mod srt;
 mod tests;
 
 pub use draft::Draft;
-pub use export::{ExportFormat, NotExpressible, export};
+pub use export::{ExportFormat, Exported, NotExpressible, export};
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -249,14 +249,15 @@ fn check(format: ExportFormat, back: ImportFormat, draft: &Draft) -> Result<(), 
     let Ok(exported) = export(&before, format) else {
         return Ok(());
     };
-    let imported = import(back, &exported).unwrap();
+    let imported = import(back, &exported.text).unwrap();
     let after = profile(&imported.draft);
     for probe in PROBES {
         for kind in [Kind::Read, Kind::Write] {
             let allows = |profile: &Profile| profile.rules.decide(kind, probe.as_ref()).allowed;
             prop_assert!(
                 !allows(&after) || allows(&before),
-                "{kind:?} {probe}\n{draft}\n{exported}\n{}",
+                "{kind:?} {probe}\n{draft}\n{}\n{}",
+                exported.text,
                 imported.draft
             );
         }
@@ -269,7 +270,8 @@ fn check(format: ExportFormat, back: ImportFormat, draft: &Draft) -> Result<(), 
             };
             prop_assert!(
                 !allows(&after) || allows(&before),
-                "{host}:{port}\n{draft}\n{exported}\n{}",
+                "{host}:{port}\n{draft}\n{}\n{}",
+                exported.text,
                 imported.draft
             );
         }

@@ -55,6 +55,7 @@ pub(super) fn export(args: &PolicyExportArgs) -> Result<Exit, Failure> {
     #[derive(Serialize)]
     struct Document {
         text: String,
+        notes: &'static [&'static str],
     }
     let place = Place::enter(args.policy.cwd.as_deref())?;
     let profile = place.profile(&args.policy)?;
@@ -63,13 +64,21 @@ pub(super) fn export(args: &PolicyExportArgs) -> Result<Exit, Failure> {
         ExportTo::Codex => ExportFormat::Codex,
         ExportTo::Srt => ExportFormat::Srt,
     };
-    let text = exchange::export(&profile, format).map_err(|error| {
+    let exported = exchange::export(&profile, format).map_err(|error| {
         let error = anyhow::Error::new(error).context("the other sandbox would allow more");
         Failure::new(Exit::Negative, error)
     })?;
     match Format::of(args.output.json) {
-        Format::Json => output::json(Document { text })?,
-        Format::Text => output::raw(text.as_bytes())?,
+        Format::Json => output::json(Document {
+            text: exported.text,
+            notes: exported.notes,
+        })?,
+        Format::Text => {
+            output::raw(exported.text.as_bytes())?;
+            for note in exported.notes {
+                output::warn(note, Format::Text);
+            }
+        }
     }
     Ok(Exit::Success)
 }
