@@ -27,7 +27,7 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
-use clap::{Args, FromArgMatches, Parser, Subcommand};
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use stockade_policy::profile::ProfileName;
 
@@ -173,13 +173,15 @@ pub(crate) struct ExplainArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// Show, check or describe policies
+/// Show, check, describe, import or export policies
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   stockade policy show
   stockade policy list
   stockade policy check stockade.toml
+  stockade policy import ~/.srt-settings.json
+  stockade policy export --to srt
   stockade policy schema > stockade.schema.json")]
 pub(crate) struct PolicyCommandArgs {
     #[command(subcommand)]
@@ -210,6 +212,78 @@ Examples:
 Examples:
   stockade policy schema > stockade.schema.json")]
     Schema(PolicySchemaArgs),
+    /// Print a profile made from the policy of another sandbox
+    ///
+    /// What could not be carried over is on stderr; nothing is granted that the other policy does
+    /// not grant.
+    #[command(after_help = "\
+Examples:
+  stockade policy import ~/.srt-settings.json > ~/.config/stockade/profiles/srt.toml
+  stockade policy import .claude/settings.json
+  stockade policy import --from bwrap words.txt --json")]
+    Import(PolicyImportArgs),
+    /// Print the merged policy in the words of another sandbox
+    ///
+    /// It is an error if the other sandbox would allow more than you stated. What Stockade adds to
+    /// every policy and the other sandbox lacks is on stderr.
+    #[command(after_help = "\
+Examples:
+  stockade policy export --to srt --allow github.com > ~/.srt-settings.json
+  stockade policy export --to codex
+  stockade policy export --to bwrap --read-only --json")]
+    Export(Box<PolicyExportArgs>),
+}
+
+/// Formats of other sandboxes that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportFrom {
+    /// The words of a command line of bubblewrap
+    Bwrap,
+    /// Settings of Claude Code: `sandbox` and `permissions`
+    Claude,
+    /// Codex's config.toml
+    Codex,
+    /// A Dockerfile: USER, WORKDIR, EXPOSE, ENV
+    Dockerfile,
+    /// Settings of Anthropic's sandbox-runtime
+    Srt,
+}
+
+/// Formats of other sandboxes that are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportTo {
+    /// The words of a command line of bubblewrap
+    Bwrap,
+    /// Codex's config.toml
+    Codex,
+    /// Settings of Anthropic's sandbox-runtime
+    Srt,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyImportArgs {
+    /// The file
+    pub(crate) file: PathBuf,
+
+    /// Format of the file [default: guessed from its name and content]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) from: Option<ImportFrom>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyExportArgs {
+    /// Format to print
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: ExportTo,
+
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

@@ -129,6 +129,8 @@ impl Command {
             Self::Man(args) => args.output,
             Self::Policy(args) => match &args.command {
                 PolicyCommand::Check(args) => args.output,
+                PolicyCommand::Export(args) => args.output,
+                PolicyCommand::Import(args) => args.output,
                 PolicyCommand::List(args) => args.output,
                 PolicyCommand::Schema(args) => args.output,
                 PolicyCommand::Show(args) => args.output,

@@ -13,6 +13,7 @@
 mod agent;
 mod command;
 mod env;
+pub mod exchange;
 pub mod host;
 mod model;
 pub mod profile;

@@ -44,10 +44,20 @@ Examples:
   stockade hook uninstall claude")]
     Uninstall(HookPlaceArgs),
     /// Answer the agent: the hook itself
-    #[command(hide = true)]
+    #[command(
+        hide = true,
+        after_help = "\
+Examples:
+  stockade hook rewrite claude"
+    )]
     Rewrite(HookRewriteArgs),
     /// Run a command that the hook rewrote
-    #[command(hide = true)]
+    #[command(
+        hide = true,
+        after_help = "\
+Examples:
+  stockade hook exec --session claude-1 --root . -- 'make test'"
+    )]
     Exec(HookExecArgs),
 }
 
@@ -94,6 +104,7 @@ pub(crate) struct HookPlaceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct HookRewriteArgs {
+    /// Which agent asks
     pub(crate) agent: HookedAgent,
 
     #[command(flatten)]

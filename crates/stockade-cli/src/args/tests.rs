@@ -179,6 +179,22 @@ fn flags_that_come_again_mean_what_they_mean_alone() {
     assert!(accepted > 100, "{accepted}");
 }
 
+#[test]
+fn an_agent_takes_the_flags_of_run_and_arguments_of_its_own() {
+    let line = [
+        "stockade", "agent", "codex", "--allow", "a.test", "--", "exec", "--json",
+    ];
+    match Cli::try_parse_from(line).unwrap().command {
+        Command::Agent(args) => {
+            assert_eq!(args.name, "codex");
+            assert_eq!(args.run.policy.flags().allow.len(), 1);
+            assert_eq!(args.run.command, ["exec", "--json"]);
+            assert!(!args.run.output.json);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 fn refused(words: &[&str]) -> String {
     let line = ["stockade", "run"]
         .iter()

@@ -1,8 +1,8 @@
 //! `stockade hook`: each command of an agent in a sandbox, while the agent itself stays outside.
 
+mod agent_hook;
 mod canary;
 mod exec;
-mod place;
 mod record;
 mod rewrite;
 mod settings;
@@ -10,7 +10,7 @@ mod settings_file;
 
 use serde::Serialize;
 
-use self::place::Place;
+use self::agent_hook::AgentHook;
 use self::record::Record;
 use crate::args::{HookCommand, HookPlaceArgs, HookedAgent};
 use crate::exit::Exit;
@@ -41,12 +41,12 @@ struct Document {
 }
 
 fn install(args: &HookPlaceArgs) -> Result<Exit, Failure> {
-    let place = Place::of(args)?;
-    let file = place.file(true)?;
+    let hook = AgentHook::of(args)?;
+    let file = hook.file(true)?;
     let before = file.read()?;
-    let after = place.with_hook(before.as_deref())?;
+    let after = hook.with_hook(before.as_deref())?;
     if let Some(after) = &after {
-        let record = Record::of(&place)?;
+        let record = Record::of(&hook)?;
         record.keep(before.as_deref(), after)?;
         file.write(after)?;
     }
@@ -55,64 +55,62 @@ fn install(args: &HookPlaceArgs) -> Result<Exit, Failure> {
     } else {
         "was installed already"
     };
-    canary::check(&place)?;
-    print(args, &place, true, Some(true), |place| {
-        format!("{done}; a canary command was confined: {place}")
+    canary::check(&hook)?;
+    print(args, &hook, true, Some(true), |hook| {
+        format!("{done}; a canary command was confined: {hook}")
     })
 }
 
 fn status(args: &HookPlaceArgs) -> Result<Exit, Failure> {
-    let place = Place::of(args)?;
-    let is_installed = match place.file(false) {
-        Ok(file) => place.has_hook(file.read()?.as_deref())?,
-        Err(_) if !place.exists() => false,
+    let hook = AgentHook::of(args)?;
+    let is_installed = match hook.file(false) {
+        Ok(file) => hook.has_hook(file.read()?.as_deref())?,
+        Err(_) if !hook.exists() => false,
         Err(refused) => return Err(refused),
     };
     if !is_installed {
-        print(args, &place, false, None, |place| {
-            format!("not installed: {place}")
+        print(args, &hook, false, None, |hook| {
+            format!("not installed: {hook}")
         })?;
         return Ok(Exit::Negative);
     }
-    canary::check(&place)?;
-    print(args, &place, true, Some(true), |place| {
-        format!("installed; a canary command was confined: {place}")
+    canary::check(&hook)?;
+    print(args, &hook, true, Some(true), |hook| {
+        format!("installed; a canary command was confined: {hook}")
     })
 }
 
 fn uninstall(args: &HookPlaceArgs) -> Result<Exit, Failure> {
-    let place = Place::of(args)?;
-    let file = place.file(false)?;
+    let hook = AgentHook::of(args)?;
+    let file = hook.file(false)?;
     let now = file.read()?;
-    if !place.has_hook(now.as_deref())? {
-        let text = format!("there is no hook of Stockade in `{}`", place.shown());
+    if !hook.has_hook(now.as_deref())? {
+        let text = format!("there is no hook of Stockade in `{}`", hook.shown());
         return Err(Failure::text(Exit::Negative, text));
     }
-    let record = Record::of(&place)?;
+    let record = Record::of(&hook)?;
     match record.original(now.as_deref())? {
         // As installed: what was there before comes back, byte for byte.
         Some(Some(original)) => file.write(&original)?,
         Some(None) => file.remove()?,
-        None => file.write(&place.without_hook(now.as_deref())?)?,
+        None => file.write(&hook.without_hook(now.as_deref())?)?,
     }
     record.forget();
-    print(args, &place, false, None, |place| {
-        format!("removed: {place}")
-    })
+    print(args, &hook, false, None, |hook| format!("removed: {hook}"))
 }
 
 fn print(
     args: &HookPlaceArgs,
-    place: &Place,
+    hook: &AgentHook,
     installed: bool,
     confined: Option<bool>,
     text: impl Fn(&str) -> String,
 ) -> Result<Exit, Failure> {
-    let note = (installed && args.agent == HookedAgent::Codex && !place.is_trusted())
+    let note = (installed && args.agent == HookedAgent::Codex && !hook.is_trusted())
         .then_some(CODEX_TRUST);
     let document = Document {
-        agent: place.agent(),
-        file: place.shown(),
+        agent: hook.agent(),
+        file: hook.shown(),
         installed,
         confined,
         note,

@@ -1,5 +1,7 @@
 //! `stockade policy`: the merged policy, a check of a file, the schema of files.
 
+mod exchange;
+
 use std::path::Path;
 
 use serde::Serialize;
@@ -19,6 +21,8 @@ use crate::resolve::{Place, refused};
 pub(crate) fn run(command: PolicyCommand) -> Result<Exit, Failure> {
     match command {
         PolicyCommand::Check(args) => check(&args),
+        PolicyCommand::Export(args) => exchange::export(&args),
+        PolicyCommand::Import(args) => exchange::import(&args),
         PolicyCommand::List(args) => list(&args),
         PolicyCommand::Schema(args) => schema(args),
         PolicyCommand::Show(args) => show(&args),

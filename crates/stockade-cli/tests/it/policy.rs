@@ -1,6 +1,7 @@
 //! `policy`, and where the parts of a policy come from.
 
 use crate::context::Context;
+use crate::hint_list::Hints;
 
 const UNKNOWN_KEY: &str = "version = 1\n\n[filesystem]\nwrit = [\"x\"]\n";
 
@@ -168,4 +169,61 @@ fn a_projects_file_is_checked_as_run_reads_it() {
     context
         .stockade(["policy", "check", "stockade.toml"])
         .ends_with(0);
+}
+
+#[test]
+fn a_policy_comes_from_another_sandbox_and_goes_back() {
+    let context = Context::new();
+    let settings = r#"{"network":{"allowedDomains":["*.a.test"]},"filesystem":{"allowWrite":["."],"denyRead":["notes"]}}"#;
+    context.file("srt.json", settings);
+    let imported = context
+        .stockade(["policy", "import", "srt.json"])
+        .ends_with(0);
+    assert!(imported.stderr.contains("`a.test`"), "{imported:#?}");
+    context.file("imported.toml", &imported.stdout);
+    context
+        .stockade(["policy", "check", "imported.toml"])
+        .ends_with(0);
+    let is_allowed = |host: &str| {
+        let words = ["explain", "--json", "--policy", "imported.toml", host];
+        context.stockade(words).json()["network"][0]["allowed"] == true
+    };
+    assert!(is_allowed("b.a.test:443"));
+    assert!(!is_allowed("a.test:443"));
+    let words = [
+        "policy",
+        "export",
+        "--to",
+        "srt",
+        "--policy",
+        "imported.toml",
+        "--json",
+    ];
+    let exported = context.stockade(words).ends_with(0).json();
+    let text = exported["text"].as_str().unwrap();
+    assert!(
+        text.contains("*.a.test:443") && text.contains("project/notes"),
+        "{text}"
+    );
+    let words = [
+        "policy",
+        "export",
+        "--to",
+        "codex",
+        "--policy",
+        "imported.toml",
+    ];
+    let refused = context.stockade(words).ends_with(1);
+    assert!(refused.stderr.contains("would allow more"), "{refused:#?}");
+}
+
+#[test]
+fn an_import_hints_at_the_format() {
+    let hints = Hints::of("policy::an_import_hints_at_the_format");
+    let context = Context::new();
+    context.file("odd", "{}");
+    let refused = context.stockade(["policy", "import", "odd"]).ends_with(1);
+    let hint = hints.in_refusal(&refused).replace('\'', "");
+    let words = hint.strip_prefix("stockade ").unwrap().split(' ');
+    context.stockade(words).ends_with(0);
 }

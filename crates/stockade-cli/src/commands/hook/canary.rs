@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::place::{Place, quote};
+use super::agent_hook::{AgentHook, quote};
 use super::rewrite::confined;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ impl Drop for Canary {
 
 /// Runs a command as the agent would: it writes below the home directory, where no sandbox lets a
 /// write reach the host.
-pub(super) fn check(place: &Place) -> Result<(), Failure> {
+pub(super) fn check(hook: &AgentHook) -> Result<(), Failure> {
     let around = crate::resolve::Place::enter(None)?.around;
     let home = around.home.as_ref().map(|home| home.as_path().to_owned());
     let home = home.unwrap_or_default();
@@ -30,13 +30,13 @@ pub(super) fn check(place: &Place) -> Result<(), Failure> {
     std::fs::create_dir(&root)?;
     let file = quote(&canary.0.to_string_lossy());
     let command = format!("touch {file}; echo {name}");
-    let line = confined(place.program(), &root, &name, &command);
+    let line = confined(hook.program(), &root, &name, &command);
     let ran = Command::new("bash")
         .args(["-c", &line])
         .current_dir(&root)
         .stdin(Stdio::null())
         .output();
-    let closed = Command::new(place.program())
+    let closed = Command::new(hook.program())
         .args(["session", "close", &name])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -52,7 +52,9 @@ pub(super) fn check(place: &Place) -> Result<(), Failure> {
     }
     if String::from_utf8_lossy(&ran.stdout).trim() != name {
         let why = String::from_utf8_lossy(&ran.stderr);
-        let text = format!("a canary command did not run: {}", why.trim());
+        let why = why.lines().next().unwrap_or_default();
+        let why = why.trim_start_matches("error: ");
+        let text = format!("a canary command did not run: {why}");
         return Err(Failure::text(Exit::Negative, text).hint("stockade doctor"));
     }
     Ok(())

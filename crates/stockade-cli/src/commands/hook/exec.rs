@@ -72,7 +72,8 @@ fn open(args: &HookExecArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let text = String::from_utf8_lossy(&ran.stderr);
-    let text = text.trim().trim_start_matches("error: ");
+    let text = text.lines().next().unwrap_or_default();
+    let text = text.trim_start_matches("error: ");
     Err(Failure::text(Exit::NotSetUp, text))
 }
 

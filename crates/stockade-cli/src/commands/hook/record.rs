@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use stockade_engine::Files;
 
-use super::place::Place;
+use super::agent_hook::AgentHook;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -17,13 +17,13 @@ const INSTALLED: &str = "installed";
 pub(super) struct Record(PathBuf);
 
 impl Record {
-    pub(super) fn of(place: &Place) -> Result<Self, Failure> {
+    pub(super) fn of(hook: &AgentHook) -> Result<Self, Failure> {
         let around = crate::resolve::Place::enter(None)?.around;
         let user_file = Files::sources(around).user;
         let directory = user_file.and_then(|file| Some(file.as_path().parent()?.to_owned()));
         let directory =
             directory.ok_or_else(|| Failure::text(Exit::NotSetUp, "there is no home directory"))?;
-        let below = place.path();
+        let below = hook.path();
         let below = below.strip_prefix("/").unwrap_or(&below);
         Ok(Self(directory.join("hooks").join(below)))
     }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stockade_policy::STOCKADE_SANDBOX_ACTIVE;
 
-use super::place::quote;
+use super::agent_hook::quote;
 use crate::args::HookedAgent;
 use crate::exit::Exit;
 use crate::failure::Failure;

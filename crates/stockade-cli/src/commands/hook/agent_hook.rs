@@ -69,7 +69,7 @@ const fn form(agent: HookedAgent) -> Form {
 }
 
 /// The hook of one agent, for the user or for a project.
-pub(super) struct Place {
+pub(super) struct AgentHook {
     form: Form,
     /// The home directory or the project.
     base: PathBuf,
@@ -78,7 +78,7 @@ pub(super) struct Place {
     program: PathBuf,
 }
 
-impl Place {
+impl AgentHook {
     pub(super) fn of(args: &HookPlaceArgs) -> Result<Self, Failure> {
         let around = crate::resolve::Place::enter(None)?.around;
         let form = form(args.agent);
