@@ -39,7 +39,7 @@ pub fn shared_path(text: &[u8]) -> Option<&[u8]> {
 /// Whether the configuration in a directory that a `sharedpath` names is judged: it is where the
 /// row of `.hg/hgrc` applies.
 pub fn is_shared_store(directory: &Path) -> bool {
-    directory.ends_with(".hg")
+    directory.file_name().is_some_and(|name| name == ".hg")
 }
 
 /// The lines that do not pass by themselves, each with the section it is in. Mercurial ends a line
