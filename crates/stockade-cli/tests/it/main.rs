@@ -33,6 +33,7 @@ mod proxy;
 mod run;
 mod sdk;
 mod serve;
+mod serve_changes;
 mod session;
 mod session_faults;
 mod session_hints;

@@ -97,7 +97,7 @@ fn kill_at_any_moment(sessions: &Sessions, rounds: u32) {
                 .ends_with(0);
         }
         await_that(&what, || with_word(&seconds).is_empty());
-        await_that(&what, || processes.all().iter().all(|one| !lives(*one)));
+        await_that(&what, || processes.all.iter().all(|one| !lives(*one)));
         sessions.0.stockade(["session", "list"]).ends_with(0);
         await_that(&what, || !exists(&sessions.socket(&name)));
     }
@@ -169,6 +169,7 @@ struct Processes {
     owner: Pid,
     supervisor: Pid,
     init: Pid,
+    all: Vec<Pid>,
 }
 
 impl Processes {
@@ -176,21 +177,21 @@ impl Processes {
         let mut below = children(owner);
         // With a control group there is a process in between.
         let mut supervisor = below.pop().unwrap();
+        let mut all = vec![owner, supervisor];
         let mut inner = children(supervisor);
         while !inner.iter().any(|one| is_init(*one)) {
             supervisor = inner.pop().unwrap();
+            all.push(supervisor);
             inner = children(supervisor);
         }
         let init = inner.into_iter().find(|one| is_init(*one)).unwrap();
+        all.push(init);
         Self {
             owner,
             supervisor,
             init,
+            all,
         }
-    }
-
-    fn all(&self) -> [Pid; 3] {
-        [self.owner, self.supervisor, self.init]
     }
 }
 

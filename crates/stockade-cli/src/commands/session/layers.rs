@@ -59,7 +59,7 @@ pub(super) fn snapshot(args: &SessionSnapshotArgs) -> Result<Exit, Failure> {
     };
     let snapshot = snapshot_name(text)?;
     let free = LetGo::ask(&args.name)?;
-    let done = free.manager().and_then(|manager| {
+    let done = ws::open(None).and_then(|manager| {
         let overlay = free.overlay(&manager)?;
         let done = if args.remove {
             manager.remove_overlay_snapshot(&overlay, &snapshot)
@@ -96,7 +96,7 @@ fn list_snapshots(args: &SessionSnapshotArgs) -> Result<Exit, Failure> {
 pub(super) fn restore(args: &SessionRestoreArgs) -> Result<Exit, Failure> {
     let snapshot = snapshot_name(&args.snapshot)?;
     let free = LetGo::ask(&args.name)?;
-    let done = free.manager().and_then(|manager| {
+    let done = ws::open(None).and_then(|manager| {
         let overlay = free.overlay(&manager)?;
         manager
             .restore_overlay(overlay, &snapshot)
@@ -110,7 +110,7 @@ pub(super) fn restore(args: &SessionRestoreArgs) -> Result<Exit, Failure> {
 pub(super) fn fork(args: &SessionForkArgs) -> Result<Exit, Failure> {
     args.new.as_deref().map_or(Ok(()), check_name)?;
     let free = LetGo::ask(&args.name)?;
-    let manager = free.manager()?;
+    let manager = ws::open(None)?;
     let overlay = free.overlay(&manager);
     let forked = overlay.and_then(|overlay| manager.fork_overlay(&overlay).map_err(ws::refused));
     let copy = match forked {
@@ -166,10 +166,6 @@ impl LetGo {
 
     fn rebuild(&self) -> Result<(), Failure> {
         self.tell(&Request::Rebuild).map(drop)
-    }
-
-    fn manager(&self) -> Result<WorkspaceManager, Failure> {
-        ws::open(None)
     }
 
     fn overlay(&self, manager: &WorkspaceManager) -> Result<stockade_workspace::Overlay, Failure> {
