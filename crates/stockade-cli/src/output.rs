@@ -150,10 +150,12 @@ pub(crate) fn explanation(lines: &[String], format: Format) {
     let mut err = anstream::stderr().lock();
     let _ = match format {
         Format::Text => {
-            let mut lines = lines.iter().map(|line| printable(line));
-            let first = lines.next().unwrap_or_default();
-            let rest = lines.map(|line| format!("\n  {line}")).collect::<String>();
-            writeln!(err, "{BOLD}{first}{BOLD:#}{rest}")
+            let lines: Vec<_> = lines.iter().map(|line| printable(line)).collect();
+            let (first, rest) = lines
+                .split_first()
+                .map_or(("", &[][..]), |(first, rest)| (&**first, rest));
+            let rest = rest.join("\n  ");
+            writeln!(err, "{BOLD}{first}{BOLD:#}\n  {rest}")
         }
         Format::Json => {
             let record = serde_json::json!({ "schema": SCHEMA, "explanation": lines });

@@ -34,14 +34,13 @@ pub(super) fn explain_once(
 fn lines(name: &str, agent: &Agent, grants: &AgentGrants, flags: &RunArgs) -> [String; 5] {
     let typed = &flags.policy;
     let files = grants.write.join(", ");
-    let hosts: Vec<String> = match typed.net {
-        Some(mode) => vec![format!("--net {mode}")],
-        None => {
-            let allowed = grants.allow.iter().chain(typed.hosts.allowed());
-            let ports = grants.host_port.iter().chain(&typed.host_port);
-            let ports = ports.map(|port| format!("port {port} of this machine"));
-            allowed.map(ToString::to_string).chain(ports).collect()
-        }
+    let hosts: Vec<String> = if let Some(mode) = typed.net {
+        vec![format!("--net {mode}")]
+    } else {
+        let allowed = grants.allow.iter().chain(typed.hosts.allowed());
+        let ports = grants.host_port.iter().chain(&typed.host_port);
+        let ports = ports.map(|port| format!("port {port} of this machine"));
+        allowed.map(ToString::to_string).chain(ports).collect()
     };
     let is_masked = typed.net.is_none() && !grants.mask.is_empty();
     let key = match &grants.key {

@@ -55,13 +55,11 @@ impl Definitions {
                 Failure::new(Exit::NotSetUp, anyhow::Error::new(error).context(what()))
             });
         }
-        match Agent::built_in(name) {
-            Some(agent) => agent.map_err(|error| Failure::new(Exit::NotSetUp, error)),
-            None => {
-                let text = format!("there is no agent `{name}`");
-                Err(Failure::text(Exit::Usage, text).hint("stockade agent list"))
-            }
-        }
+        let built_in = Agent::built_in(name).ok_or_else(|| {
+            let text = format!("there is no agent `{name}`");
+            Failure::text(Exit::Usage, text).hint("stockade agent list")
+        })?;
+        built_in.map_err(|error| Failure::new(Exit::NotSetUp, error))
     }
 }
 

@@ -70,7 +70,7 @@ fn answer(
     let mut command = confined(program, &root, &session, command);
     // Claude Code asks its shell where it is; Gemini CLI refuses `$(…)`, and the others don't ask.
     if agent == HookedAgent::Claude {
-        command = following(program, &session, command);
+        command = following(program, &session, &command);
     }
     input.insert("command".to_owned(), command.clone().into());
     Some(match agent {
@@ -94,7 +94,7 @@ pub(super) fn confined(program: &Path, root: &Path, session: &str, command: &str
 }
 
 /// The agent's shell follows where the command went.
-fn following(program: &Path, session: &str, confined: String) -> String {
+fn following(program: &Path, session: &str, confined: &str) -> String {
     let program = quote(&program.to_string_lossy());
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let file = format!("/tmp/.stockade-{}", now.map_or(0, |since| since.as_nanos()));
