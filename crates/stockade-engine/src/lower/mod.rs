@@ -113,16 +113,8 @@ pub(crate) fn lower(
         own_namespaces: tier == Tier::Native,
         scratch: parts.scratch,
         own_network: network.own && tier == Tier::Native,
+        resolvers: network.unanswered_resolvers(host, backend),
         network: network.sockets,
-        resolvers: if network.own
-            && network.proxy.is_none()
-            && tier == Tier::Native
-            && backend == Backend::Native
-        {
-            host.resolvers.clone()
-        } else {
-            Vec::new()
-        },
         root: parts.root,
         mounts: parts.mounts,
         files,

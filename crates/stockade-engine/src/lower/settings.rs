@@ -33,28 +33,25 @@ pub(super) fn lower(
             continue;
         };
         let content = Host::settings(&found.real);
-        match content.and_then(|bytes| without_secrets(file.format, &bytes)) {
-            Some(content) => {
-                rules = found.shown(&rules);
-                copies.push(FileCopy {
-                    through_layer: !found.is_below_hidden
-                        && layer.is_some_and(|layer| found.real.is_within(layer)),
-                    path: found.real,
-                    content,
-                });
-            }
-            None => {
-                rules.push(PathRule::built_in(
-                    Pattern::Subtree(found.real.clone()),
-                    Access::Deny,
-                    "built-in: its secrets can't be left out",
-                ));
-                warnings.push(format!(
-                    "`{}` is hidden: it can't be understood, so no secret can be left out; \
-                     show it whole with --read {}",
-                    found.path, found.path
-                ));
-            }
+        if let Some(content) = content.and_then(|bytes| without_secrets(file.format, &bytes)) {
+            rules = found.shown(&rules);
+            copies.push(FileCopy {
+                through_layer: !found.is_below_hidden
+                    && layer.is_some_and(|layer| found.real.is_within(layer)),
+                path: found.real,
+                content,
+            });
+        } else {
+            rules.push(PathRule::built_in(
+                Pattern::Subtree(found.real.clone()),
+                Access::Deny,
+                "built-in: its secrets can't be left out",
+            ));
+            warnings.push(format!(
+                "`{}` is hidden: it can't be understood, so no secret can be left out; \
+                 show it whole with --read {}",
+                found.path, found.path
+            ));
         }
     }
     (rules, copies)
