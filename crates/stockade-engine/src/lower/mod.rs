@@ -115,8 +115,12 @@ pub(crate) fn lower(
         own_namespaces: tier == Tier::Native,
         scratch: parts.scratch,
         own_network: network.own && tier == Tier::Native,
+        resolvers: network.unanswered_resolvers(host, backend),
         network: network.sockets,
+<<<<<<< HEAD
         resolvers: host.resolvers.iter().filter(|_| answers).copied().collect(),
+=======
+>>>>>>> refs/heads/home
         root: parts.root,
         mounts: parts.mounts,
         files,

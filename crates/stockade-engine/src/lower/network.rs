@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use stockade_linux::plan::{self, Socket, SocketKind};
 use stockade_policy::host::{HostSet, NetworkRules};
-use stockade_policy::profile::{NetworkMode, Profile};
+use stockade_policy::profile::{Backend, NetworkMode, Profile};
 
 use crate::host::Host;
 use crate::network::{Addresses, NetworkOrder, SocketRole};
@@ -24,6 +24,16 @@ pub(super) struct Network {
 }
 
 impl Network {
+    /// Where programs look for a resolver and no proxy answers, so that the supervisor has to.
+    pub(super) fn unanswered_resolvers(&self, host: &Host, backend: Backend) -> Vec<IpAddr> {
+        let is_cut_off = self.own && self.proxy.is_none() && backend == Backend::Native;
+        if is_cut_off {
+            host.resolvers.clone()
+        } else {
+            Vec::new()
+        }
+    }
+
     /// Whether the proxy opens TLS.
     pub(super) fn opens_tls(&self) -> bool {
         self.proxy.is_some() && self.order.as_ref().is_some_and(NetworkOrder::opens_tls)
