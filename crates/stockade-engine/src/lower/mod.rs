@@ -103,9 +103,6 @@ pub(crate) fn lower(
     let protects = overlaid.is_empty();
     let protection = protects.then(|| rules::protection(profile, &environment.entries));
     let cut_off = network.own && network.order.is_none();
-    // Where the network is off, questions about names are answered at once.
-    let is_native = tier == Tier::Native && backend == Backend::Native;
-    let answers = is_native && network.own && network.proxy.is_none();
     let linux = LinuxPlan {
         command: Command {
             argv: spec.argv.iter().map(text).collect::<Result<_, _>>()?,
@@ -117,10 +114,6 @@ pub(crate) fn lower(
         own_network: network.own && tier == Tier::Native,
         resolvers: network.unanswered_resolvers(host, backend),
         network: network.sockets,
-<<<<<<< HEAD
-        resolvers: host.resolvers.iter().filter(|_| answers).copied().collect(),
-=======
->>>>>>> refs/heads/home
         root: parts.root,
         mounts: parts.mounts,
         files,
