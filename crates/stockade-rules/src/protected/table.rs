@@ -206,6 +206,7 @@ pub const PROTECTED: &[ProtectedName] = &[
     root(GitConfig, Subtree, ".config/git", "git's configuration of the user; gitk runs a file in it"),
 
     root(Agent, Subtree, ".agents", "agents load skills from it"),
+    root(Agent, File, ".aider.conf.yml", "it names commands that the agent runs to check its work"),
     root(Agent, File, ".claude.json", "it names servers that the agent starts"),
     root(Agent, Subtree, ".claude/agents", "agents that may run commands"),
     root(Agent, Subtree, ".claude/commands", "commands that the agent runs"),
@@ -217,7 +218,11 @@ pub const PROTECTED: &[ProtectedName] = &[
     root(Agent, Subtree, ".cursor", "it names servers and hooks that the agent starts"),
     root(Agent, Subtree, ".gemini", "it names servers that the agent starts"),
     root(Agent, File, ".mcp.json", "it names servers that agents start"),
+    root(Agent, Subtree, ".opencode", "plugins that the agent runs"),
+    root(Agent, Subtree, ".qwen", "it names servers and hooks that the agent starts"),
     root(Agent, Subtree, ".vtcode", "it names servers and hooks that the agent starts"),
+    root(Agent, File, "opencode.json", "it names servers and plugins that the agent starts"),
+    root(Agent, File, "opencode.jsonc", "it names servers and plugins that the agent starts"),
 
     root(Editor, File, ".exrc", "vim runs it where `exrc` is set"),
     root(Editor, Subtree, ".idea", "run configurations and file watchers"),
