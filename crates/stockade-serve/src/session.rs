@@ -104,7 +104,8 @@ impl ServedSession {
             .args(&spec.argv[1..])
             .stdout(Stdio::Piped)
             .stderr(Stdio::Piped);
-        command.stdin(if spec.stdin {
+        // A terminal is the input itself: nobody would read from a pipe.
+        command.stdin(if spec.stdin && spec.terminal.is_none() {
             Stdio::Piped
         } else {
             Stdio::Null

@@ -234,23 +234,26 @@ fn signals_and_sizes_reach_the_command() {
         let signal = json!({"session": session, "command": command, "signal": 10});
         client.ok("signal", signal);
         assert_eq!(client.wait(&session, &command)["exit_code"], 9);
-        let terminal = client.exec_with(json!({
-            "session": session, "argv": ["sh", "-c", "read line; stty size"],
-            "terminal": {"rows": 24, "cols": 80},
-        }));
-        let about = json!({"session": session, "command": terminal});
-        let mut size = about.clone();
-        size["size"] = json!({"rows": 33, "cols": 44});
-        client.ok("resize", size);
-        let mut input = about.clone();
-        input["data"] = json!({"text": "go\n"});
-        client.ok("stdin", input);
-        client.wait(&session, &terminal);
-        assert!(
-            client.text(&terminal, "terminal").contains("33 44"),
-            "{:?}",
-            client.notes
-        );
+        // A terminal is an input that is always open.
+        for stdin in [false, true] {
+            let terminal = client.exec_with(json!({
+                "session": session, "argv": ["sh", "-c", "read line; stty size"],
+                "terminal": {"rows": 24, "cols": 80}, "stdin": stdin,
+            }));
+            let about = json!({"session": session, "command": terminal});
+            let mut size = about.clone();
+            size["size"] = json!({"rows": 33, "cols": 44});
+            client.ok("resize", size);
+            let mut input = about.clone();
+            input["data"] = json!({"text": "go\n"});
+            client.ok("stdin", input);
+            client.wait(&session, &terminal);
+            assert!(
+                client.text(&terminal, "terminal").contains("33 44"),
+                "{:?}",
+                client.notes
+            );
+        }
         let killed = client.exec(&session, "sleep 1000");
         client.ok(
             "signal",
