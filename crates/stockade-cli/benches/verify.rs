@@ -21,7 +21,7 @@ use stockade_verify::Language;
 
 const CODE: &str = "/usr/lib/python3:/usr/lib/python3.11:/usr/lib/go/src:/usr/share:/usr/bin:/usr/lib/node_modules";
 /// Of each language, at most this much is read.
-const MOST: usize = 24 << 20;
+const MAX_BYTES_PER_LANGUAGE: usize = 24 << 20;
 /// Units of processor time in a second, on every architecture.
 const TICKS: f64 = 100.0;
 /// Files given to one run of the program.
@@ -64,7 +64,7 @@ fn gather(mut stack: Vec<PathBuf>) -> BTreeMap<&'static str, Files> {
             stack.extend(entries.map(|entry| entry.path()));
         } else if let Some((language, bytes)) = load(&path) {
             let size = sizes.entry(language.as_str()).or_default();
-            if *size < MOST {
+            if *size < MAX_BYTES_PER_LANGUAGE {
                 *size += bytes.len();
                 files
                     .entry(language.as_str())

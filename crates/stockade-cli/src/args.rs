@@ -69,9 +69,9 @@ const STYLES: Styles = Styles::styled()
 const EXIT_CODES: &str = "\
 Exit codes: the command's own; 128+n if signal n killed it; 124 wall-time limit; 125 the sandbox \
 could not be set up and the command was not started; 126 found but not executable; 127 not found; \
-2 usage; 1 a negative answer of the other commands.";
+2 usage; 1 the check failed (verify, inspect, policy check).";
 
-/// Run commands nobody vouches for, confined by the kernel.
+/// Run untrusted commands in a sandbox that the kernel enforces.
 #[derive(Debug, Parser)]
 #[command(name = "stockade", version, styles = STYLES, after_help = EXIT_CODES, max_term_width = 100)]
 #[command(propagate_version = true, arg_required_else_help = true)]

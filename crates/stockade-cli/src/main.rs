@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     // Before anything else: as a helper this program must stay small, fast and single-threaded.
     #[cfg(target_os = "linux")]
-    if let Some(code) = behind_the_scenes(&argv) {
+    if let Some(code) = internal_mode(&argv) {
         return code;
     }
     let command = match args::parse(argv, std::env::args_os) {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 /// What this program is when it was started by itself: the helper, a probe, or the guard of a
 /// container. No command's name begins as their words do.
 #[cfg(target_os = "linux")]
-fn behind_the_scenes(argv: &[OsString]) -> Option<ExitCode> {
+fn internal_mode(argv: &[OsString]) -> Option<ExitCode> {
     let word = argv.get(1)?.to_str()?;
     if !word.starts_with("--stockade-") && !word.starts_with("__stockade-") {
         return None;

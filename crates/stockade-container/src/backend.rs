@@ -17,7 +17,7 @@ use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{AttachContainerOptionsBuilder, StartContainerOptions};
 use serde_json::json;
 use stockade_engine::backend::foundation;
-use stockade_engine::backend::{Answering, Backend, Held, Launch};
+use stockade_engine::backend::{Backend, Launch, NetworkSetup, RunningSandbox};
 use stockade_engine::probe::{Gap, Support};
 use stockade_engine::{Carrier, ExecPlan, PlanError, RunError, Spec};
 use stockade_linux::plan::Text;
@@ -89,7 +89,7 @@ impl DockerBackend {
         self
     }
 
-    /// The program that a container begins with whose policy lists hosts: one that acts as
+    /// Entry point of containers whose policy lists hosts: one that acts as
     /// Stockade's helper, and a static one for images. Without it such a policy is refused.
     #[must_use]
     pub fn with_helper(mut self, program: impl Into<PathBuf>) -> Self {
@@ -206,7 +206,11 @@ impl Backend for DockerBackend {
         plan.backend == self.name && matches!(plan.carrier, Carrier::Engine(_))
     }
 
-    fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
+    fn spawn(
+        &self,
+        plan: &ExecPlan,
+        launch: &Launch<'_>,
+    ) -> Result<Box<dyn RunningSandbox>, RunError> {
         if self.image.is_none() {
             foundation::find_command(plan)?;
         }
@@ -217,7 +221,7 @@ impl Backend for DockerBackend {
         self.ensure_image(&engine)?;
         let (standard, terminal) = standard(launch.standard, plan.linux.terminal)
             .map_err(|error| self.failed(error.to_string()))?;
-        let mut answering = Answering::new(plan, launch)?;
+        let mut answering = NetworkSetup::new(plan, launch)?;
         let trust = answering.trust(plan)?.map(str::to_owned);
         let mut files = Vec::new();
         let mut guard = match &self.guard {

@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::podman;
 
 /// How long the engine may think before it answers at all.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request that runs as long as its container must not be cut short.
 const LONGEST_REQUEST_SECONDS: u64 = 30 * 24 * 60 * 60;
@@ -121,7 +121,9 @@ impl Engine {
                 .map_err(call("be reached"))?
         };
         let client = runtime
-            .block_on(async { tokio::time::timeout(PATIENCE, client.negotiate_version()).await })
+            .block_on(async {
+                tokio::time::timeout(ANSWER_TIMEOUT, client.negotiate_version()).await
+            })
             .map_err(|_| EngineError::NoEngine("it does not answer in time".to_owned()))?
             .map_err(call("say its version"))?;
         let version = runtime

@@ -1,4 +1,4 @@
-//! What a container begins with whose network the launcher answers in: Stockade's helper, which
+//! Entry point of containers whose network the launcher serves: Stockade's helper, which
 //! makes the sockets inside, hands them out by a socket of the launcher's, and becomes the command.
 //!
 //! The container has a network of its own with nothing but a loopback, no capability and no
@@ -39,7 +39,7 @@ const RESOLVER_FILE: &str = "resolv.conf";
 const TRUST_FILE: &str = "trust.crt";
 
 /// A container's engine may be busy; the entry itself takes a moment.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ENTRY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The entry of one container.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -218,7 +218,7 @@ impl OpenEntry {
                 "the container ended before the command began: Stockade's program must be one \
                  that runs there, a static one if there is an image".to_owned(),
             ),
-            () = tokio::time::sleep(PATIENCE) => {
+            () = tokio::time::sleep(ENTRY_TIMEOUT) => {
                 other("the container did not begin in time".to_owned())
             }
         }

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The first argument that makes a program act as the guard.
 pub const MARKER: &str = "--stockade-internal-container-guard";
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Whether this program was started as the guard.
 pub fn is_requested() -> bool {
@@ -50,7 +50,7 @@ pub fn main() -> u8 {
 /// HTTP/1.0, so that the answer ends with the connection.
 fn remove(socket: &Path, name: &str) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(REMOVAL_TIMEOUT))?;
     let request =
         format!("DELETE /containers/{name}?force=true&v=true HTTP/1.0\r\nHost: docker\r\n\r\n");
     stream.write_all(request.as_bytes())?;

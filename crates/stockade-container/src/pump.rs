@@ -19,7 +19,7 @@ use futures_util::StreamExt;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use stockade_engine::RunError;
-use stockade_engine::backend::Held;
+use stockade_engine::backend::RunningSandbox;
 use stockade_engine::network::NetworkGuard;
 use stockade_linux::{Denial, Outcome, Usage};
 use stockade_policy::profile::Backend as Name;
@@ -124,7 +124,7 @@ impl ContainerRun {
     }
 }
 
-impl Held for ContainerRun {
+impl RunningSandbox for ContainerRun {
     fn kill(&mut self) {
         // If nobody listens any more the container is gone.
         let _ = self.orders.send(Order::Kill);

@@ -1,7 +1,7 @@
 //! A container that stays: started once, then many commands in it, its image swapped under it.
 //!
 //! Its project directory is mounted at its own path and survives every container. What of it is
-//! protected, hidden or read-only is what the tier `native` would protect, hide or show.
+//! protected, hidden or read-only is what the backend `native` would protect, hide or show.
 
 use std::path::PathBuf;
 use std::sync::Arc;

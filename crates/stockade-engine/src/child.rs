@@ -15,7 +15,7 @@ use stockade_linux::{Outcome, SpawnError};
 use stockade_policy::profile::Backend as BackendName;
 
 use self::limits::LimitKeeper;
-use crate::backend::{Backends, Held, Launch};
+use crate::backend::{Backends, Launch, RunningSandbox};
 use crate::disk::{self, DiskWatch};
 use crate::network::NetworkGuard;
 use crate::plan::{ExecPlan, PlanError};
@@ -28,7 +28,7 @@ pub use limits::CountedOutput;
 #[derive(Debug)]
 pub struct Child {
     plan: Arc<ExecPlan>,
-    running: Box<dyn Held>,
+    running: Box<dyn RunningSandbox>,
     network: Option<Box<dyn NetworkGuard>>,
     started: Instant,
     wall_time: Option<Duration>,
@@ -145,7 +145,7 @@ impl Child {
     /// A command of a session, with a time limit of its own.
     pub(crate) fn in_session(
         plan: Arc<ExecPlan>,
-        running: Box<dyn Held>,
+        running: Box<dyn RunningSandbox>,
         network: Box<dyn NetworkGuard>,
         wall_time: Option<Duration>,
     ) -> Self {
@@ -217,7 +217,7 @@ impl Child {
         self.running.messages()
     }
 
-    pub(crate) fn running(&mut self) -> &mut dyn Held {
+    pub(crate) fn running(&mut self) -> &mut dyn RunningSandbox {
         self.running.as_mut()
     }
 

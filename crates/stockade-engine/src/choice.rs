@@ -50,7 +50,7 @@ pub(crate) fn ladder(level: Level, best_effort: bool) -> Vec<(Level, Name)> {
 
 /// Whether one that can't hold the policy ends the search: those behind it are weaker, and nobody
 /// asked for less.
-pub(crate) fn is_last_word(name: Name, best_effort: bool) -> bool {
+pub(crate) fn stops_fallback(name: Name, best_effort: bool) -> bool {
     name == Name::Native && !best_effort
 }
 
@@ -164,7 +164,7 @@ impl Choice<'_> {
                     return Ok(self.told(plan));
                 }
                 Err(error) => {
-                    let ends = is_last_word(candidate.name, self.profile.best_effort.value);
+                    let ends = stops_fallback(candidate.name, self.profile.best_effort.value);
                     if is_alone || (ends && !self.named) {
                         return Err(error);
                     }
@@ -302,7 +302,7 @@ impl Choice<'_> {
             _ => words.extend(self.tried_words()),
         }
         if !gaps.is_empty() {
-            words.push(format!("not in full: {gaps} (see --report)"));
+            words.push(format!("only partly enforced: {gaps} (see --report)"));
         }
         if name == Name::Landlock && plan.linux.mediation.is_none() {
             words.extend(crate::probe::surroundings());
@@ -312,8 +312,7 @@ impl Choice<'_> {
         } else {
             String::new()
         };
-        let kind = if name == Name::Landlock { "tier " } else { "" };
-        let notice = format!("{below}running in {kind}`{name}`: {}", words.join("; "));
+        let notice = format!("{below}using `{name}`: {}", words.join("; "));
         plan.warnings.insert(0, notice);
         plan
     }

@@ -200,7 +200,7 @@ impl Denial {
             operation: refusal.operation,
             rule: match &refusal.protected {
                 Some(_) => format!("deny_write {}", refusal.path.display()),
-                None => rule.map_or_else(|| NOTHING_GRANTS_IT.to_owned(), ToString::to_string),
+                None => rule.map_or_else(|| NOT_ALLOWED.to_owned(), ToString::to_string),
             },
             origin: match &refusal.protected {
                 Some(reason) => Some(format!("built-in: {reason}")),
@@ -220,4 +220,4 @@ const DNS: u16 = 53;
 const NETWORK_OFF: &str = "the network is off";
 
 /// Stands for a rule where no rule matches the path.
-const NOTHING_GRANTS_IT: &str = "no rule grants it";
+const NOT_ALLOWED: &str = "the policy does not allow it";

@@ -231,7 +231,7 @@ pub enum PlanError {
         place: String,
     },
     /// A required clause does not hold fully.
-    #[error("`{clause}` is required and would hold {enforcement}: {reason}")]
+    #[error("`--require {clause}` can't be met here: it would be enforced {enforcement}: {reason}")]
     Required {
         /// Which one.
         clause: Clause,

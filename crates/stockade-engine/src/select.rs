@@ -71,7 +71,7 @@ impl Backends {
                 }
                 Err(refusal) => {
                     tried.push(format!("{name}: {}", refusal.reason));
-                    if refusal.works && choice::is_last_word(name, best_effort) {
+                    if refusal.works && choice::stops_fallback(name, best_effort) {
                         break;
                     }
                 }

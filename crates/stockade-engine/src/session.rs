@@ -17,7 +17,7 @@ use stockade_linux::{Builder, Denial, Order, Outcome, SessionCommand as Running}
 use stockade_policy::host::NetworkRules;
 use stockade_policy::profile::Backend;
 
-use crate::backend::{Engine, Held, Launch};
+use crate::backend::{Engine, Launch, RunningSandbox};
 use crate::child::{Child, RunError, is_directory, open_null};
 use crate::network::{NetworkGuard, NetworkOrder, NetworkRecord, NetworkService};
 use crate::plan::{ExecPlan, PlanError, Spec};
@@ -238,7 +238,7 @@ fn as_session(linux: &mut LinuxPlan) {
     linux.command.argv.clear();
 }
 
-impl Held for Running {
+impl RunningSandbox for Running {
     fn kill(&mut self) {
         Running::kill(self);
     }

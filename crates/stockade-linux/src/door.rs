@@ -16,7 +16,7 @@ use crate::plan::Network;
 use crate::spawn::SpawnError;
 
 /// The entry does nothing but make a few sockets.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ENTRY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A socket that the entry of one container comes to.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Door(OwnedFd);
 
 impl Door {
     /// Makes it as `name` in a directory that must be the caller's alone: whoever is led there
-    /// may come, whatever user a container makes of him.
+    /// may come, regardless of the container's uid mapping.
     ///
     /// # Errors
     /// If the directory is not there or the name is taken.
@@ -76,7 +76,7 @@ impl Door {
     ) -> Result<(), SpawnError> {
         let channels = |error: rustix::io::Errno| SpawnError::Channels(error.into());
         rustix::io::ioctl_fionbio(line, false).map_err(channels)?;
-        sockopt::set_socket_timeout(line, sockopt::Timeout::Recv, Some(PATIENCE))
+        sockopt::set_socket_timeout(line, sockopt::Timeout::Recv, Some(ENTRY_TIMEOUT))
             .map_err(channels)?;
         // Nobody else may come.
         drop(self);

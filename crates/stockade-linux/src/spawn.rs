@@ -110,7 +110,7 @@ pub enum SpawnError {
     },
     /// The calling process could not be copied.
     Fork(io::Error),
-    /// The helper ended without a word.
+    /// The helper exited without answering.
     Lost,
     /// Nobody answers on the sockets in the sandbox's network.
     Network(io::Error),
@@ -441,7 +441,10 @@ impl fmt::Display for SpawnError {
                 write!(f, "could not start the helper `{}`", path.display())
             }
             Self::Fork(_) => write!(f, "could not make a process"),
-            Self::Lost => write!(f, "the helper ended without a word"),
+            Self::Lost => write!(
+                f,
+                "the helper is not Stockade's: it exited without answering"
+            ),
             Self::Network(_) => write!(f, "could not serve the sandbox's network"),
             Self::Stage {
                 stage,

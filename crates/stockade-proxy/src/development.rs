@@ -18,7 +18,7 @@ use crate::config::ProxyConfig;
 use crate::upstream::split_port;
 
 /// For a tool to say what it is configured to use; npm and pip take most of a second.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TOOL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A list for development: the hosts that pip, npm, cargo, go and git are configured to use on
 /// this machine. Addresses of private networks stay out of reach, whatever a name resolves to.
@@ -186,7 +186,7 @@ fn ask_in(directory: Option<&Path>, program: &str, arguments: &[&str]) -> Vec<St
         text
     });
     let started = Instant::now();
-    while !reader.is_finished() && started.elapsed() < PATIENCE {
+    while !reader.is_finished() && started.elapsed() < TOOL_TIMEOUT {
         std::thread::sleep(Duration::from_millis(5));
     }
     if !reader.is_finished() {

@@ -15,9 +15,9 @@ use tokio::time::timeout;
 
 use crate::config::ProxyLimits;
 use crate::dial::{self, Server};
-use crate::ending::Ending;
 use crate::error::Unreachable;
 use crate::ledger::{Ask, Ledger, Protocol, Session};
+use crate::shutdown::ShutdownSignal;
 use crate::text;
 use crate::tls::Inspector;
 use crate::upstream::Upstream;
@@ -28,7 +28,7 @@ pub(crate) struct Gate {
     pub(crate) limits: ProxyLimits,
     pub(crate) upstream: Option<Upstream>,
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) ending: Ending,
+    pub(crate) ending: ShutdownSignal,
     /// Variables whose values are put in on the way.
     pub(crate) masks: Vec<Masked>,
     /// Opens TLS, where something in it must be read.
@@ -296,14 +296,10 @@ impl Denial {
             self.host, self.port, self.reason
         );
         text.push_str("rule: ");
-        text.push_str(
-            self.rule
-                .as_deref()
-                .unwrap_or("none speaks about this host"),
-        );
+        text.push_str(self.rule.as_deref().unwrap_or("no rule matches this host"));
         text.push('\n');
         if let Some(grant) = &self.grant {
-            text.push_str("would pass with: ");
+            text.push_str("allow with: ");
             text.push_str(grant);
             text.push('\n');
         }

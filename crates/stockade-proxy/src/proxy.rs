@@ -12,12 +12,12 @@ use stockade_policy::host::{Host, NetDecision};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::config::{ConfigError, ProxyConfig};
-use crate::ending::Ending;
 use crate::gate::{CurrentEgress, Gate};
 use crate::ledger::{Ledger, ProxyLogEntry, ProxyStats, Traffic};
 use crate::log_file;
 use crate::memory;
 use crate::server;
+use crate::shutdown::ShutdownSignal;
 use crate::tls::Inspector;
 use crate::upstream::split_port;
 
@@ -118,7 +118,7 @@ impl NetworkProxy {
             limits: config.limits,
             upstream: config.upstream,
             ledger: Arc::new(Ledger::new(capacity, file)),
-            ending: Ending::NEVER,
+            ending: ShutdownSignal::NEVER,
             masks: config.masks,
             inspector,
         };
@@ -157,7 +157,7 @@ impl NetworkProxy {
             .spawn(move || {
                 runtime.block_on(async {
                     let places = Arc::new(Semaphore::new(gate.limits.connections));
-                    let ending = Ending::NEVER;
+                    let ending = ShutdownSignal::NEVER;
                     let accept = server::accept(listener, places, ending, |stream, permit| {
                         server::serve(Arc::clone(&gate), stream, permit)
                     });

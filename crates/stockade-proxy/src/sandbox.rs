@@ -27,13 +27,13 @@ use tokio::task::JoinHandle;
 use self::forward::Connector;
 use self::names::Names;
 use crate::config::ProxyLimits;
-use crate::ending::End;
 use crate::gate::{CurrentEgress, Gate};
 use crate::ledger::{Ledger, Traffic};
 use crate::log_file;
 use crate::memory;
 use crate::proxy::event_loop;
 use crate::server;
+use crate::shutdown::Shutdown;
 use crate::tls::Inspector;
 use crate::upstream::Upstream;
 
@@ -55,7 +55,7 @@ pub struct SandboxProxy {
 /// A sandbox's proxy at work.
 #[derive(Debug)]
 struct Serving {
-    end: End,
+    end: Shutdown,
     thread: Option<std::thread::JoinHandle<()>>,
     gate: Arc<Gate>,
     ledger: Arc<Ledger>,
@@ -97,7 +97,7 @@ impl NetworkSession for Ready {
         let file = proxy.log_file.as_ref().map(|path| log_file::open(path));
         let ledger = Arc::new(Ledger::new(0, file.transpose()?));
         let names = Arc::new(Names::new(order.addresses));
-        let (end, ending) = End::new();
+        let (end, ending) = Shutdown::new();
         let gate = Arc::new(Gate {
             egress: CurrentEgress::new(Egress {
                 mode: EgressMode::Allowlist,
@@ -126,7 +126,7 @@ impl NetworkSession for Ready {
             .name("stockade-proxy".to_owned())
             .spawn(move || {
                 runtime.block_on(async {
-                    ending.come().await;
+                    ending.wait().await;
                     drain::passed_on(&work, accepting).await;
                 });
                 runtime.shutdown_background();
@@ -249,7 +249,7 @@ impl NetworkGuard for Serving {
 
 impl Serving {
     fn end(&mut self) {
-        self.end.say();
+        self.end.trigger();
         if let Some(thread) = self.thread.take() {
             // It panicked, which has been said already.
             let _ = thread.join();

@@ -9,9 +9,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
-use crate::ending::Ending;
 use crate::gate::Gate;
 use crate::http;
+use crate::shutdown::ShutdownSignal;
 use crate::socks5;
 use crate::tunnel::Client;
 
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) async fn accept<F: Future<Output = ()> + Send + 'static>(
     listener: TcpListener,
     places: Arc<Semaphore>,
-    ending: Ending,
+    ending: ShutdownSignal,
     serve: impl Fn(TcpStream, Permit) -> F,
 ) {
     let accept_all = async {
@@ -43,7 +43,7 @@ pub(crate) async fn accept<F: Future<Output = ()> + Send + 'static>(
     };
     tokio::select! {
         () = accept_all => return,
-        () = ending.come() => {}
+        () = ending.wait() => {}
     }
     // Who connected before the end may have said something. The event loop need not have heard of
     // them yet, so the kernel itself is asked.

@@ -21,13 +21,13 @@ use tokio::net::TcpStream;
 
 use crate::config::ProxyLimits;
 use crate::dial::Server;
-use crate::ending::Ending;
 use crate::first_bytes::{self, First};
 use crate::gate::{Gate, Opening, reset};
 use crate::http;
+use crate::idle_timeout::idle_timeout;
 use crate::ledger::{Protocol, Session};
-use crate::patience::while_moving;
 use crate::server::Permit;
+use crate::shutdown::ShutdownSignal;
 use crate::text;
 
 use self::mismatch::Mismatch;
@@ -63,7 +63,7 @@ pub(crate) enum Side {
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) limits: ProxyLimits,
-    pub(crate) ending: Ending,
+    pub(crate) ending: ShutdownSignal,
     pub(crate) inside: Side,
 }
 
@@ -165,7 +165,7 @@ async fn join(
     let terms = Terms::of(&gate);
     let bytes = move_bytes(&terms, &session, client, server, watch.as_ref());
     // However it ends, both sides are closed now, and the session says how much there was.
-    let _ = while_moving(bytes, terms.limits.idle, || session.progress()).await;
+    let _ = idle_timeout(bytes, terms.limits.idle, || session.progress()).await;
     if let Some(reason) = watch.and_then(|watch| watch.refused()) {
         let mismatch = Mismatch::http(reason.to_owned());
         gate.deny(opening.ask, mismatch.denial(&opening.target));
@@ -176,7 +176,7 @@ async fn join(
 /// Moves bytes until both sides have ended, or nothing moves any more.
 pub(crate) async fn carry(terms: &Terms, session: &Session, client: Client, server: Server) {
     let bytes = move_bytes(terms, session, client, server, None);
-    let moved = while_moving(bytes, terms.limits.idle, || session.progress());
+    let moved = idle_timeout(bytes, terms.limits.idle, || session.progress());
     // However it ends, both sides are closed now, and the session says how much there was.
     let _ = moved.await;
 }
@@ -203,7 +203,7 @@ async fn move_bytes(
         (Side::Client, &client.stream),
         (Side::Server, &server.stream),
     ] {
-        let inside = terms.ending.is_foreseen() && side == terms.inside;
+        let inside = terms.ending.is_armed() && side == terms.inside;
         if inside || is_near(stream) {
             keep_short(stream);
         }
@@ -235,7 +235,7 @@ fn is_near(stream: &TcpStream) -> bool {
 async fn both_ways(
     from_inside: impl Future<Output = io::Result<()>>,
     to_inside: impl Future<Output = io::Result<()>>,
-    ending: &Ending,
+    ending: &ShutdownSignal,
 ) -> io::Result<()> {
     tokio::pin!(from_inside, to_inside);
     tokio::select! {
@@ -247,7 +247,7 @@ async fn both_ways(
             done?;
             tokio::select! {
                 done = to_inside => done,
-                () = ending.come() => Ok(()),
+                () = ending.wait() => Ok(()),
             }
         }
     }

@@ -98,7 +98,7 @@ mod tests {
         let hashes = || names.iter().map(|name| PathHash::of(name.as_bytes()));
         let lower: HashSet<u64> = hashes().map(|hash| hash % 8192).collect();
         let upper: HashSet<u64> = hashes().map(|hash| hash >> 52).collect();
-        // Chance would leave 39 % of the places to nobody or to a second one.
+        // A random hash leaves 39 % of the slots empty or with a collision.
         assert!(lower.len() > 3000, "{}", lower.len());
         assert!(upper.len() > 2400, "{}", upper.len());
     }

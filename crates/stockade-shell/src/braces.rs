@@ -3,7 +3,7 @@
 use crate::ast::Part;
 
 /// More words than this from one word are not made; the braces then stay as they are.
-const MOST: usize = 256;
+const MAX_WORDS: usize = 256;
 
 /// A part of a word, or text that a brace expansion made.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ fn alternatives<'a>(pieces: &[Piece<'a>], depth: usize) -> Option<Vec<Vec<Piece<
                     whole.extend_from_slice(middle);
                     whole.extend_from_slice(rest);
                     out.push(whole.clone());
-                    if out.len() > MOST {
+                    if out.len() > MAX_WORDS {
                         return None;
                     }
                 }
@@ -106,7 +106,7 @@ fn sequence<'a>(inside: &[Piece<'a>]) -> Option<Vec<Piece<'a>>> {
     let step = usize::try_from(step.unsigned_abs()).ok()?.max(1);
     if let (Ok(first), Ok(last)) = (first.parse::<i64>(), last.parse::<i64>()) {
         let many = first.abs_diff(last) / u64::try_from(step).ok()?;
-        if many > u64::try_from(MOST).ok()? {
+        if many > u64::try_from(MAX_WORDS).ok()? {
             return None;
         }
         let numbers: Vec<i64> = if first <= last {

@@ -9,7 +9,7 @@ use crate::read::Reader;
 use crate::wrappers;
 
 /// Elements of an array that are kept.
-const MOST: usize = 256;
+const MAX_ARRAY_ELEMENTS: usize = 256;
 /// Aliases that are kept.
 const MOST_ALIASES: usize = 256;
 
@@ -105,7 +105,7 @@ impl Reader<'_> {
                 spelling,
                 ..Word::default()
             };
-            let fields = parts.take(MOST).map(word).collect();
+            let fields = parts.take(MAX_ARRAY_ELEMENTS).map(word).collect();
             let value = Value {
                 fields,
                 alternatives: false,

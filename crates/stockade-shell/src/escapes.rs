@@ -5,7 +5,7 @@ use crate::model::{Stdin, Word};
 use crate::wrappers::{Inner, rest};
 
 /// Lines of one text that are looked at.
-const MOST: usize = 64;
+const MAX_LINES: usize = 64;
 
 /// Programs that take a line that begins with `!` as a command.
 fn marks(name: &str) -> &'static [&'static str] {
@@ -51,7 +51,7 @@ pub(crate) fn push(out: &mut Vec<Inner>, name: &str, args: &[Word], stdin: &Stdi
     let Some(text) = input.literal() else {
         return;
     };
-    let lines = text.lines().take(MOST).filter_map(|line| {
+    let lines = text.lines().take(MAX_LINES).filter_map(|line| {
         let line = line.trim_start();
         marks.iter().find_map(|mark| line.strip_prefix(mark))
     });

@@ -11,7 +11,7 @@ use crate::read::{Context, Reader};
 use crate::wrappers;
 
 /// A value longer than this is treated as unknown, so that `x=$x$x` can't grow without end.
-const LONGEST: usize = 1 << 16;
+const MAX_VALUE_BYTES: usize = 1 << 16;
 /// A value that would give a word more unknown parts is unknown itself, for the same reason.
 const MAX_HOLES: usize = 256;
 /// Longer arithmetic expressions are not worked out.
@@ -359,7 +359,7 @@ impl Reader<'_> {
                 let start = self.script.commands.len();
                 let output = self.read_nodes(nodes, &context.inside(Place::Substitution));
                 match output {
-                    Some(mut word) if is_known(&word) && word.text.len() <= LONGEST => {
+                    Some(mut word) if is_known(&word) && word.text.len() <= MAX_VALUE_BYTES => {
                         word.text.truncate(word.text.trim_end_matches('\n').len());
                         builder.value(&word, quoted, span);
                     }
@@ -433,7 +433,7 @@ impl Reader<'_> {
                         builder.end_field(span);
                     }
                     self.expanded_bytes += field.text.len();
-                    if field.text.len() > LONGEST
+                    if field.text.len() > MAX_VALUE_BYTES
                         || builder.holes.len() + field.holes.len() > MAX_HOLES
                         || self.expanded_bytes > self.limits.nested_bytes
                     {

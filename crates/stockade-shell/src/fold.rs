@@ -10,7 +10,7 @@ use crate::model::{Command, HoleKind, Spelling, Stdin, Word};
 use crate::wrappers;
 
 /// Longer texts are not folded.
-const MOST: usize = 1 << 20;
+const MAX_FOLDED_BYTES: usize = 1 << 20;
 
 /// Whether [`output`] could know what this command prints.
 pub(crate) fn may_fold(name: &str) -> bool {
@@ -60,7 +60,7 @@ pub(crate) fn output(command: &Command) -> Option<Word> {
         _ => {}
     }
     let text = literal_output(command, name)?;
-    (text.len() <= MOST).then(|| Word {
+    (text.len() <= MAX_FOLDED_BYTES).then(|| Word {
         spelling: Spelling {
             computed: is_computed(command, name, &text),
             ..Spelling::default()
@@ -223,7 +223,7 @@ fn printf(args: &[&str]) -> Option<String> {
                 'o' => write!(out, "{:o}", number(value())?).ok()?,
                 _ => return None,
             }
-            if out.len() > MOST {
+            if out.len() > MAX_FOLDED_BYTES {
                 return None;
             }
         }
@@ -369,7 +369,7 @@ pub fn hex(text: &str) -> Option<Vec<u8>> {
 }
 
 fn bits(text: &str, width: u32, value: impl Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
-    if text.len() > MOST * 2 {
+    if text.len() > MAX_FOLDED_BYTES * 2 {
         return None;
     }
     let mut out = Vec::with_capacity(text.len());

@@ -1,7 +1,7 @@
 //! What simple `sed` scripts make of a constant text: substitutions of plain strings.
 
 /// Commands of one script that are followed.
-const MOST: usize = 32;
+const MAX_COMMANDS: usize = 32;
 
 /// The output of `sed` on a known input, if the script only replaces plain text.
 pub(crate) fn output(args: &[&str], input: &str) -> Option<String> {
@@ -29,7 +29,7 @@ pub(crate) fn output(args: &[&str], input: &str) -> Option<String> {
             text = change.apply(&text)?;
             rest = after.trim_start_matches([' ', ';', '\n']);
             count += 1;
-            if count > MOST {
+            if count > MAX_COMMANDS {
                 return None;
             }
         }

@@ -46,7 +46,7 @@ rm -rf "$dir"
 "#;
 
 /// How long an engine may take to answer.
-const PATIENCE: Duration = Duration::from_secs(120);
+const ENGINE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Where an engine's data is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Keeper {
             engine: said.trim().parse().map_err(|_| "no process id")?,
             socket: dir.join(socket),
         };
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + ENGINE_TIMEOUT;
         while UnixStream::connect(&started.socket).is_err() {
             // A process that has ended has no arguments any more, until its parent asks for it.
             let arguments = fs::read(format!("/proc/{}/cmdline", started.engine));

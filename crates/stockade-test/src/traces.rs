@@ -19,7 +19,7 @@ const PLACES: [&str; 5] = ["/tmp", "/run", "/dev/shm", "/dev/mqueue", "/var/tmp"
 
 /// What cleans up behind a launcher that was killed is a process of its own, and has to get its
 /// turn first. What is left stays for ever.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Names like ours that were there before the suite.
 pub(crate) struct Traces(Vec<PathBuf>);
@@ -50,7 +50,7 @@ impl Traces {
 
     /// What is there all the time, by name: what another suite makes meanwhile comes and goes.
     fn stays(&self, dir: &Path) -> BTreeMap<PathBuf, String> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + CLEANUP_TIMEOUT;
         let mut left = self.beyond(dir);
         while !left.is_empty() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(50));

@@ -41,7 +41,7 @@ pub(crate) struct Findings {
 }
 
 /// More findings than this in one text say nothing new.
-const MOST: usize = 2_000;
+const MAX_FINDINGS: usize = 2_000;
 
 impl Findings {
     /// Adds a finding with the rule's own weight.
@@ -138,7 +138,7 @@ impl Findings {
             }
             return;
         }
-        if self.items.len() < MOST {
+        if self.items.len() < MAX_FINDINGS {
             self.places.insert(key, self.items.len());
             self.items.push(finding);
         }

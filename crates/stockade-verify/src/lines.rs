@@ -61,13 +61,13 @@ pub(crate) fn to_text(bytes: &[u8]) -> (Cow<'_, str>, bool) {
 
 /// The text of a span on one line, shortened.
 pub(crate) fn excerpt(text: &str, span: Span) -> String {
-    const LONGEST: usize = 160;
+    const MAX_EXCERPT_BYTES: usize = 160;
     let code = text.get(span.start..span.end).unwrap_or_default().trim();
     let line = code.lines().next().unwrap_or_default();
-    if line.len() == code.len() && line.len() <= LONGEST {
+    if line.len() == code.len() && line.len() <= MAX_EXCERPT_BYTES {
         return line.to_owned();
     }
-    let kept: String = line.chars().take(LONGEST).collect();
+    let kept: String = line.chars().take(MAX_EXCERPT_BYTES).collect();
     format!("{kept} …")
 }
 

@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use stockade_verify::{CodeVerifier, Language};
 
 /// Generous: tests run unoptimised, beside others. What must not happen is many minutes.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[track_caller]
 fn ends(language: Language, what: &str, code: &[u8]) {
     let begun = Instant::now();
     let result = CodeVerifier::new().verify_bytes(code, language);
     let took = begun.elapsed();
-    assert!(took < PATIENCE, "{what} in {language:?}: {took:?}");
+    assert!(took < TEST_TIMEOUT, "{what} in {language:?}: {took:?}");
     for violation in &result.violations {
         assert!(violation.span.end <= code.len(), "{what} in {language:?}");
     }
@@ -142,7 +142,7 @@ fn large_texts_are_read_in_part_and_that_is_said() {
         let code = line.repeat((2 << 20) / line.len());
         let begun = Instant::now();
         let result = verifier.verify_as(&code, language);
-        assert!(begun.elapsed() < PATIENCE, "{language:?}");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{language:?}");
         let said = |warning: &String| warning.contains("only the first");
         assert!(result.warnings.iter().any(said), "{:?}", result.warnings);
     }

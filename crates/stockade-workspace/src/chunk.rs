@@ -2,9 +2,9 @@
 //! changes one or two pieces and not all that follow (a gear hash, as in `FastCDC`).
 
 /// No piece is shorter, save for the last.
-pub(crate) const SHORTEST: usize = 256 * 1024;
+pub(crate) const MIN_CHUNK_BYTES: usize = 256 * 1024;
 /// No piece is longer.
-pub(crate) const LONGEST: usize = 4 * 1024 * 1024;
+pub(crate) const MAX_CHUNK_BYTES: usize = 4 * 1024 * 1024;
 /// Content up to this length is one piece.
 pub(crate) const WHOLE: usize = 1024 * 1024;
 
@@ -30,17 +30,17 @@ const fn gear() -> [u64; 256] {
     table
 }
 
-/// How long the first piece of `content` is; `content` holds [`LONGEST`] bytes or all there are.
+/// How long the first piece of `content` is; `content` holds [`MAX_CHUNK_BYTES`] bytes or all there are.
 pub(crate) fn first_cut(content: &[u8]) -> usize {
-    if content.len() <= SHORTEST {
+    if content.len() <= MIN_CHUNK_BYTES {
         return content.len();
     }
-    let end = content.len().min(LONGEST);
+    let end = content.len().min(MAX_CHUNK_BYTES);
     let mut hash = 0u64;
     // The hash depends on the last 64 bytes only.
-    for (index, byte) in content[..end].iter().enumerate().skip(SHORTEST - 64) {
+    for (index, byte) in content[..end].iter().enumerate().skip(MIN_CHUNK_BYTES - 64) {
         hash = (hash << 1).wrapping_add(GEAR[usize::from(*byte)]);
-        if index >= SHORTEST && hash & MASK == 0 {
+        if index >= MIN_CHUNK_BYTES && hash & MASK == 0 {
             return index;
         }
     }
@@ -66,7 +66,8 @@ mod tests {
     fn pieces(mut content: &[u8]) -> Vec<&[u8]> {
         let mut pieces = Vec::new();
         while !content.is_empty() {
-            let (piece, rest) = content.split_at(first_cut(&content[..content.len().min(LONGEST)]));
+            let (piece, rest) =
+                content.split_at(first_cut(&content[..content.len().min(MAX_CHUNK_BYTES)]));
             pieces.push(piece);
             content = rest;
         }
@@ -83,6 +84,6 @@ mod tests {
         assert!(old.len() > 8, "{}", old.len());
         let changed = new.iter().filter(|piece| !old.contains(piece)).count();
         assert!(changed <= 3, "{changed} of {}", new.len());
-        assert!(old.iter().all(|piece| piece.len() <= LONGEST));
+        assert!(old.iter().all(|piece| piece.len() <= MAX_CHUNK_BYTES));
     }
 }

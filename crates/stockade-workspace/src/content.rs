@@ -315,9 +315,9 @@ pub(crate) fn cut<E: From<io::Error>>(
     let mut filled = 0;
     while left > 0 {
         let rest = usize::try_from(left).unwrap_or(usize::MAX);
-        let wanted = rest.min(chunk::LONGEST);
+        let wanted = rest.min(chunk::MAX_CHUNK_BYTES);
         if buffer.len() < wanted {
-            buffer.resize(wanted.next_power_of_two().min(chunk::LONGEST), 0);
+            buffer.resize(wanted.next_power_of_two().min(chunk::MAX_CHUNK_BYTES), 0);
         }
         filled += fill(&mut buffer[filled..wanted])?;
         if filled < wanted {

@@ -173,7 +173,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The overlay may not be complete.
-    #[error("the machine was started anew since the overlay of `{0}` was written")]
+    #[error("the machine rebooted since the overlay of `{0}` was written")]
     Restarted(WorkspaceName),
     /// The store lies in the directory that is to be seen through an overlay.
     #[error("the store lies in `{0}`, which therefore can't be seen through an overlay")]

@@ -51,12 +51,15 @@ pub struct CreateOptions {
 }
 
 /// As many workspaces as a store has at most, unless it is told otherwise.
-const MOST: usize = 64;
+const DEFAULT_MAX_WORKSPACES: usize = 64;
 
 impl WorkspaceManager {
     /// The workspaces in `store`.
     pub fn new(store: Store) -> Self {
-        Self { store, most: MOST }
+        Self {
+            store,
+            most: DEFAULT_MAX_WORKSPACES,
+        }
     }
 
     /// The same with another limit on how many workspaces there are.

@@ -26,7 +26,7 @@ pub struct NameError {
     text: String,
 }
 
-const LONGEST: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 
 impl WorkspaceName {
     /// As text.
@@ -53,7 +53,7 @@ impl WorkspaceName {
     #[must_use]
     pub fn numbered(&self, number: u32) -> Self {
         let end = format!("-{number}");
-        let kept = self.0.len().min(LONGEST - end.len());
+        let kept = self.0.len().min(MAX_NAME_BYTES - end.len());
         Self(format!("{}{end}", &self.0[..kept]))
     }
 }
@@ -65,10 +65,10 @@ fn is_plain(letter: char) -> bool {
 /// The text itself, if it can be a name.
 fn checked(what: &'static str, text: &str) -> Result<String, NameError> {
     let begins_well = text.starts_with(|letter: char| letter.is_ascii_alphanumeric());
-    if begins_well && text.len() <= LONGEST && text.chars().all(is_plain) {
+    if begins_well && text.len() <= MAX_NAME_BYTES && text.chars().all(is_plain) {
         return Ok(text.to_owned());
     }
-    let shown: String = text.chars().take(LONGEST + 1).collect();
+    let shown: String = text.chars().take(MAX_NAME_BYTES + 1).collect();
     Err(NameError {
         what,
         text: shown.escape_debug().to_string(),

@@ -25,7 +25,7 @@ pub struct Freezer {
 /// Where control groups are, usually.
 const CGROUPS: &str = "/sys/fs/cgroup";
 /// How long the kernel may take to freeze everybody.
-const PATIENCE: Duration = Duration::from_secs(10);
+const FREEZE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the dead may take to leave.
 const LINGERING: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(2);
@@ -112,7 +112,7 @@ impl Freezer {
         fs::write(&path, wanted).trying("write", &path)?;
         let since = Instant::now();
         while !self.is(frozen)? {
-            if since.elapsed() > PATIENCE {
+            if since.elapsed() > FREEZE_TIMEOUT {
                 let _ = fs::write(&path, if wanted == "1" { "0" } else { "THAWED" });
                 return Err(std::io::Error::from(std::io::ErrorKind::TimedOut))
                     .trying("freeze the control group", &self.path);
@@ -202,7 +202,7 @@ pub(crate) fn end(process: &Process) -> Result<(), Error> {
         thaw(process)?;
     }
     let since = Instant::now();
-    while process.is_alive() && since.elapsed() < PATIENCE {
+    while process.is_alive() && since.elapsed() < FREEZE_TIMEOUT {
         std::thread::sleep(PAUSE);
     }
     if let Some(path) = &process.freezer {

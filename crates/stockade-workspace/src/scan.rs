@@ -80,8 +80,8 @@ pub(crate) fn scan<'c>(
 
 /// As many as there are processors, up to a number past which the disk or the kernel's locks decide.
 pub(crate) fn threads() -> usize {
-    const MOST: usize = 8;
-    std::thread::available_parallelism().map_or(1, |count| count.get().min(MOST))
+    const MAX_THREADS: usize = 8;
+    std::thread::available_parallelism().map_or(1, |count| count.get().min(MAX_THREADS))
 }
 
 const READ_AT_ONCE: usize = 32 * 1024;

@@ -81,7 +81,7 @@ fn grow(
     mut ask: impl FnMut(&mut [u8]) -> rustix::io::Result<usize>,
 ) -> rustix::io::Result<Vec<u8>> {
     /// What the kernel allows at most (`XATTR_SIZE_MAX`).
-    const MOST: usize = 65536;
+    const XATTR_SIZE_MAX: usize = 65536;
     let mut buffer = vec![0; 1024];
     loop {
         match ask(&mut buffer) {
@@ -89,7 +89,9 @@ fn grow(
                 buffer.truncate(length);
                 return Ok(buffer);
             }
-            Err(Errno::RANGE) if buffer.len() < MOST => buffer.resize(buffer.len() * 4, 0),
+            Err(Errno::RANGE) if buffer.len() < XATTR_SIZE_MAX => {
+                buffer.resize(buffer.len() * 4, 0);
+            }
             Err(error) => return Err(error),
         }
     }

@@ -17,7 +17,7 @@ pub(crate) struct HostArgs {
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Network")]
     pub(crate) allow: Vec<Allowed>,
 
-    /// The same, as wide as `*` or `*.com`
+    /// Like --allow, but accept patterns as broad as `*` or `*.com`
     #[arg(
         long,
         value_name = "HOST[:PORT]",
@@ -35,11 +35,11 @@ pub(crate) struct HostArgs {
     )]
     pub(crate) block: Vec<HostPattern>,
 
-    /// Pin a name to an address, which this grants, private or not
+    /// Use this address for NAME, even if it is private; needs --allow NAME
     #[arg(long, value_name = "NAME=IP", help_heading = "Network")]
     pub(crate) resolve: Vec<Pin>,
 
-    /// Let only HTTP methods pass that ask (GET, HEAD, OPTIONS) and nothing that is no HTTP, or all
+    /// `read-only`: only GET, HEAD and OPTIONS; anything that is not HTTP is refused
     #[arg(
         long,
         value_name = "METHODS",

@@ -56,7 +56,7 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "NAME", hide = true, conflicts_with = "base_policy")]
     pub(crate) policy_env: Option<OsString>,
 
-    /// Directory the command starts in and the policy is about
+    /// Working directory, and the workspace of the policy
     #[arg(short = 'C', long, value_name = "DIR", help_heading = "Policy")]
     pub(crate) cwd: Option<PathBuf>,
 
@@ -76,7 +76,7 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "PATH", help_heading = "Files")]
     pub(crate) deny_read: Vec<OsString>,
 
-    /// Keep a path or glob as it is
+    /// Make a path or glob read-only
     #[arg(long, value_name = "PATH", help_heading = "Files")]
     pub(crate) deny_write: Vec<OsString>,
 

@@ -7,7 +7,7 @@ use super::RunArgs;
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
 use stockade_policy::profile::parse_duration;
 
-/// Keep the history of directories: snapshots, overlays, what runs in them
+/// Manage overlays, snapshots and background commands
 ///
 /// A workspace is a directory and its history. `run --overlay` executes over a copy-on-write view
 /// of it; snapshots keep exact copies of it, each piece of content once.
@@ -39,7 +39,7 @@ pub(crate) struct WsLine {
 impl Args for WsArgs {
     fn augment_args(command: clap::Command) -> clap::Command {
         command
-            .about("Keep the history of directories: snapshots, overlays, what runs in them")
+            .about("Manage overlays, snapshots and background commands")
             .defer(WsLine::augment_args)
     }
 
@@ -87,7 +87,7 @@ Examples:
 Examples:
   stockade ws snapshots site")]
     Snapshots(NameArgs),
-    /// Make the directory what a snapshot has
+    /// Restore a snapshot
     #[command(after_help = "\
 Examples:
   stockade ws restore site 3f2a
@@ -100,7 +100,7 @@ Examples:
   stockade ws diff --stat site
   stockade ws diff site 3f2a")]
     Diff(DiffArgs),
-    /// Make the host's tree what the overlay shows: all of it, or these paths
+    /// Apply an overlay's changes to the real directory: all, or these paths
     #[command(after_help = "\
 Examples:
   stockade ws commit
@@ -278,7 +278,7 @@ pub(crate) struct CommitArgs {
     /// Pause what runs in the workspace meanwhile
     #[arg(long)]
     pub(crate) pause: bool,
-    /// Commit although the machine was started anew since the overlay was written
+    /// Commit even though the machine rebooted since the overlay was written
     #[arg(long)]
     pub(crate) after_restart: bool,
 }
@@ -363,7 +363,7 @@ pub(crate) struct LogsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanupArgs {
-    /// Since when they were not used, such as 7d or 12h
+    /// Remove those unused for longer than this, such as 7d or 12h
     #[arg(long, value_name = "TIME", value_parser = age)]
     pub(crate) max_age: Duration,
 }

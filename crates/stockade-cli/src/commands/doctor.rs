@@ -83,10 +83,13 @@ fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 
 fn conclude(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let (style, conclusion) = match report.tier {
-        Some(Tier::Native) => (GOOD, "commands run in tier `native`: namespaces and mounts"),
+        Some(Tier::Native) => (
+            GOOD,
+            "commands run in backend `native`: namespaces and mounts",
+        ),
         Some(Tier::Landlock) => (
             SO_SO,
-            "commands run in tier `landlock`: no namespaces; the report of a run says what that leaves open",
+            "commands run in backend `landlock`: no namespaces; the report of a run says what that leaves open",
         ),
         _ => (BAD, "nothing here can confine a command; `run` refuses"),
     };

@@ -197,7 +197,7 @@ fn execute(
         command.env(variable.name().as_os_str(), variable.value());
     }
     let search_path = value_of("PATH", &command);
-    become_it(command).map_err(|error| {
+    exec(command).map_err(|error| {
         let refused = error.kind() == std::io::ErrorKind::PermissionDenied;
         if refused && is_nowhere(program, &search_path) {
             return not_started(program, std::io::ErrorKind::NotFound.into());
@@ -208,13 +208,13 @@ fn execute(
 
 /// Replaces this program: signals, terminal and exit code are then the command's own.
 #[cfg(unix)]
-fn become_it(mut command: Command) -> std::io::Result<Exit> {
+fn exec(mut command: Command) -> std::io::Result<Exit> {
     use std::os::unix::process::CommandExt;
     Err(command.exec())
 }
 
 #[cfg(not(unix))]
-fn become_it(mut command: Command) -> std::io::Result<Exit> {
+fn exec(mut command: Command) -> std::io::Result<Exit> {
     command.status().map(Exit::of)
 }
 

@@ -125,7 +125,7 @@ fn name(text: &str) -> Result<WorkspaceName, Failure> {
 /// Says that an overlay may not be complete.
 pub(crate) fn warn_if_restarted(overlay: &Overlay, format: Format) {
     if overlay.was_restarted() {
-        let text = "the machine was started anew since the overlay was written; unless it was \
+        let text = "the machine rebooted since the overlay was written; unless it was \
                     shut down in order, files in it may be missing or empty";
         output::warn(text, format);
     }

@@ -77,7 +77,7 @@ fn methods() -> Vec<Case> {
             .boxed(heard("request OPTIONS "))
             .boxed(prints("a.test:@HTTP@ is blocked: the method `POST` is none of GET, HEAD, OPTIONS"))
             .boxed(prints("rule: methods read-only"))
-            .boxed(prints("would pass with: --net-methods any"))
+            .boxed(prints("allow with: --net-methods any"))
             .boxed(prints(
                 "GET 200\nHEAD 200\nOPTIONS 200\nPOST 403\nPUT 403\nPATCH 403\nDELETE 403\nTRACE 403\nMKCOL 403\nANY 403\nget 403",
             ))

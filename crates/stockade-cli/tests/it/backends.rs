@@ -112,7 +112,7 @@ fn the_caller_s_own_sandbox_must_be_vouched_for() {
         "ran",
     ];
     let ran = context.stockade(args).ends_with(0);
-    assert!(ran.stderr.contains("not in full"), "{ran:#?}");
+    assert!(ran.stderr.contains("only partly enforced"), "{ran:#?}");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn bwrap_reports_what_it_planned() {
         "exit 3",
     ];
     let ran = context.stockade(args).ends_with(3);
-    assert!(ran.stderr.contains("running in `bwrap`"), "{ran:#?}");
+    assert!(ran.stderr.contains("using `bwrap`"), "{ran:#?}");
     let report = fs::read(context.project().join("r.json")).unwrap();
     let report: Value = serde_json::from_slice(&report).unwrap();
     let args = [
@@ -363,7 +363,7 @@ fn a_run_falls_back_as_far_as_it_is_told_and_says_so() {
     ];
     let args = best.into_iter().chain(["--", "touch", "ran"]);
     let ran = context.stockade(args).ends_with(0);
-    let said = "below the level `container`, running in `native`: docker:";
+    let said = "below the level `container`, using `native`: docker:";
     assert!(ran.stderr.contains(said), "{ran:#?}");
     assert!(context.project().join("ran").exists());
     let report = fs::read(context.project().join("r.json")).unwrap();

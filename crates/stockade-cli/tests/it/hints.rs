@@ -421,7 +421,7 @@ fn a_hint_inside_a_sandbox() {
     run(&context, &[]).ends_with(0);
 }
 
-/// What a refused command is told that it would pass with, pasted as it is.
+/// What a refused command is told that it allow with, pasted as it is.
 #[test]
 fn a_grant_that_a_denial_names() {
     let context = Context::new();
@@ -446,7 +446,7 @@ fn a_grant_that_a_denial_names() {
         let run = ["run", "--explain", "--", "sh", "-c", &script];
         let refused = context.stockade(run);
         assert_ne!(refused.code, 0, "{script}");
-        let grant = refused.stderr.split("would pass with: ").nth(1);
+        let grant = refused.stderr.split("allow with: ").nth(1);
         let grant = grant.unwrap_or_else(|| panic!("{refused:#?}"));
         let grant = grant.lines().next().unwrap();
         let word = stockade_rules::shell_word(&script);

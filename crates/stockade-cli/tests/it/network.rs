@@ -353,8 +353,8 @@ print('loopback'); raise SystemExit(3)";
     let unreachable = "Network is unreachable\n";
     assert_eq!(ran.stdout, format!("{unreachable}{unreachable}loopback\n"));
     for told in [
-        "reach `192.0.2.1:443`: the network is off; would pass with: --allow 192.0.2.1:443",
-        "reach `192.0.2.53:53`: the network is off; would pass with: --allow HOST",
+        "reach `192.0.2.1:443`: the network is off; allow with: --allow 192.0.2.1:443",
+        "reach `192.0.2.53:53`: the network is off; allow with: --allow HOST",
     ] {
         assert!(ran.stderr.contains(told), "{ran:#?}");
     }
@@ -376,7 +376,7 @@ fn a_name_that_is_asked_for_while_the_network_is_off_is_told() {
     let script = "import socket
 try: socket.getaddrinfo('packages.stockade.test', 443)
 except socket.gaierror as error: raise SystemExit(0 if error.errno == socket.EAI_NONAME else 3)";
-    let told = "reach `packages.stockade.test`: the network is off; would pass with: --allow packages.stockade.test";
+    let told = "reach `packages.stockade.test`: the network is off; allow with: --allow packages.stockade.test";
     let ran = context
         .stockade(["run", "--", "python3", "-c", script])
         .ends_with(0);

@@ -1,4 +1,4 @@
-//! Which tier a run gets and what is said about it; tier `landlock` at each ABI of Landlock.
+//! Which tier a run gets and what is said about it; backend `landlock` at each ABI of Landlock.
 //!
 //! Namespaces are forbidden for a test by a filter on the launcher, as a container does, so that
 //! root is root. ABI levels are masked in the plan, which is plain data: a run of the program itself
@@ -50,7 +50,7 @@ fn a_host_without_namespaces_runs_it_anyway_and_says_so_in_one_line() {
     ];
     let ran = refused(&context, &words).ends_with(3);
     assert_eq!(ran.stderr.lines().count(), 1, "{ran:#?}");
-    assert!(ran.stderr.contains("tier `landlock`"), "{ran:#?}");
+    assert!(ran.stderr.contains("using `landlock`"), "{ran:#?}");
     assert!(ran.stderr.contains("processes"), "{ran:#?}");
     assert!(context.project().join("f").exists());
     let report = fs::read(context.project().join("r.json")).unwrap();
@@ -159,7 +159,7 @@ write(os.environ["TMPDIR"] + "/locked/file")
 os.chmod(os.environ["TMPDIR"] + "/locked", 0)
 "#;
 
-/// The plan of a run in tier `landlock`, as it would be on a kernel with this ABI.
+/// The plan of a run in backend `landlock`, as it would be on a kernel with this ABI.
 fn plan_at(context: &Context, abi: u32, argv: &[&str]) -> LinuxPlan {
     let mut flags = vec!["run", "--backend", "landlock", "--dry-run", "--json"];
     flags.extend(["--deny-read", "denied", "--deny-read", "closed", "--"]);

@@ -108,7 +108,7 @@ fn an_overlay_from_before_a_restart_is_not_committed_unasked() {
     let path = context.file("file", "old\n");
     let run = |script| context.stockade(["run", "--overlay=o", "--", "sh", "-c", script]);
     let quiet = run("echo new > file").ends_with(0);
-    assert!(!quiet.stderr.contains("started anew"), "{}", quiet.stderr);
+    assert!(!quiet.stderr.contains("rebooted"), "{}", quiet.stderr);
     let index = context.home().join("store/workspaces/o/overlay/index.json");
     let mut json: Value = serde_json::from_slice(&fs::read(&index).unwrap()).unwrap();
     assert!(json["boot"].is_string(), "{json}");
@@ -116,7 +116,7 @@ fn an_overlay_from_before_a_restart_is_not_committed_unasked() {
     fs::write(&index, json.to_string()).unwrap();
 
     let told = context.stockade(["ws", "diff", "o"]).ends_with(0);
-    assert!(told.stdout.contains("+new") && told.stderr.contains("started anew"));
+    assert!(told.stdout.contains("+new") && told.stderr.contains("rebooted"));
     let refused = context.stockade(["ws", "commit", "o"]).ends_with(1);
     assert!(
         refused.stderr.contains("--after-restart"),
@@ -125,7 +125,7 @@ fn an_overlay_from_before_a_restart_is_not_committed_unasked() {
     );
     // Another run adds to what may be incomplete.
     let told = run("echo more >> file").ends_with(0);
-    assert!(told.stderr.contains("started anew"), "{}", told.stderr);
+    assert!(told.stderr.contains("rebooted"), "{}", told.stderr);
     context.stockade(["ws", "commit", "o"]).ends_with(1);
     assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
 

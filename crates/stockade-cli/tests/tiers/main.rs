@@ -1,4 +1,4 @@
-//! The behaviour contract in tier `landlock`: the same cases, without namespaces.
+//! The behaviour contract in backend `landlock`: the same cases, without namespaces.
 //!
 //! What this tier can't do is listed below, and nothing else may differ: a case that leaks must
 //! belong to a clause that the report calls partial, and must still leak; a case that asks for

@@ -4,7 +4,7 @@
 //! its arguments, the environment included, go through `--args` on a descriptor: there is no limit
 //! on how many, and nothing of them shows in `/proc`. Needs bubblewrap 0.8 (`--disable-userns`).
 //!
-//! Not protected, unlike in the tier `native`: see [`program`](super::program). bubblewrap looks
+//! Not protected, unlike in the backend `native`: see [`program`](super::program). bubblewrap looks
 //! paths up by name while it mounts, so a process outside that changes the tree meanwhile can
 //! change what is shown; nothing inside runs yet by then.
 
@@ -18,7 +18,7 @@ use stockade_rules::AbsPath;
 
 use super::foundation::{self, Words};
 use super::program::Tells;
-use super::{Backend, Held, Launch};
+use super::{Backend, Launch, RunningSandbox};
 use super::{lookup, program};
 use crate::child::RunError;
 use crate::lower;
@@ -92,7 +92,11 @@ impl Backend for Bwrap {
         Ok(plan)
     }
 
-    fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
+    fn spawn(
+        &self,
+        plan: &ExecPlan,
+        launch: &Launch<'_>,
+    ) -> Result<Box<dyn RunningSandbox>, RunError> {
         program::spawn(plan, launch, &Status)
     }
 }

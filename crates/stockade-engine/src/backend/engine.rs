@@ -8,7 +8,7 @@ use std::path::Path;
 use stockade_linux::{Denial, LinuxPlan, Outcome, Running, Session, SpawnError};
 use stockade_policy::profile::{Backend as Name, Profile};
 
-use super::{Answering, Backend, Held, Launch};
+use super::{Backend, Launch, NetworkSetup, RunningSandbox};
 use crate::child::RunError;
 use crate::lower::Mediator;
 use crate::network::NetworkGuard;
@@ -42,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// Opens a session, for a plan of the tier `native`.
+    /// Opens a session, for a plan of the backend `native`.
     pub(crate) fn open_session(
         plan: &ExecPlan,
         launch: &Launch<'_>,
@@ -79,7 +79,11 @@ impl Backend for Engine {
         ExecPlan::in_tier(profile, spec, self.tier, self.mediator)
     }
 
-    fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
+    fn spawn(
+        &self,
+        plan: &ExecPlan,
+        launch: &Launch<'_>,
+    ) -> Result<Box<dyn RunningSandbox>, RunError> {
         let (running, network) = with_network(plan, launch, |linux, attach| {
             stockade_linux::spawn(linux, launch.builder, launch.standard, launch.kept, attach)
         })?;
@@ -96,7 +100,7 @@ fn with_network<T>(
         &mut dyn FnMut(Vec<OwnedFd>) -> io::Result<()>,
     ) -> Result<T, SpawnError>,
 ) -> Result<(T, Option<Box<dyn NetworkGuard>>), RunError> {
-    let mut answering = Answering::new(plan, launch)?;
+    let mut answering = NetworkSetup::new(plan, launch)?;
     let linux = match answering.trust(plan)? {
         Some(trust) => Cow::Owned(trusting(plan, trust)),
         None => Cow::Borrowed(&plan.linux),
@@ -121,7 +125,7 @@ pub(super) struct Confined {
     pub(super) network: Option<Box<dyn NetworkGuard>>,
 }
 
-impl Held for Confined {
+impl RunningSandbox for Confined {
     fn take_network(&mut self) -> Option<Box<dyn NetworkGuard>> {
         self.network.take()
     }

@@ -11,7 +11,7 @@ use stockade_linux::seccomp::ProfileOptions;
 use stockade_policy::profile::{Backend as Name, BasePolicy, Clause, Profile};
 
 use super::engine::Confined;
-use super::{Backend, Held, Launch};
+use super::{Backend, Launch, RunningSandbox};
 use crate::child::RunError;
 use crate::lower;
 use crate::network::Addresses;
@@ -57,7 +57,11 @@ impl Backend for External {
         Ok(plan)
     }
 
-    fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
+    fn spawn(
+        &self,
+        plan: &ExecPlan,
+        launch: &Launch<'_>,
+    ) -> Result<Box<dyn RunningSandbox>, RunError> {
         let running = stockade_linux::spawn(
             &plan.linux,
             launch.builder,

@@ -1,5 +1,5 @@
 //! What backends without a mediator have in common, those of other crates included: the view of
-//! the tier `native`, the filter without calls that only a mediator answers, and honest words.
+//! the backend `native`, the filter without calls that only a mediator answers, and honest words.
 
 use stockade_linux::seccomp::{FilterSpec, ProfileOptions};
 use stockade_policy::profile::{Backend as Name, Profile};

@@ -20,7 +20,7 @@ use stockade_rules::AbsPath;
 
 use super::foundation::{self, Hosts, Words};
 use super::program::Tells;
-use super::{Backend, Held, Launch, lookup, program};
+use super::{Backend, Launch, RunningSandbox, lookup, program};
 use crate::child::RunError;
 use crate::host::Host;
 use crate::lower;
@@ -185,7 +185,11 @@ impl Backend for Gvisor {
         plan.backend == Name::Gvisor && matches!(plan.carrier, Carrier::Program(_))
     }
 
-    fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
+    fn spawn(
+        &self,
+        plan: &ExecPlan,
+        launch: &Launch<'_>,
+    ) -> Result<Box<dyn RunningSandbox>, RunError> {
         program::spawn(plan, launch, &Built)
     }
 }

@@ -63,7 +63,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// If it could not be started; then nothing of it has run.
-    fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError>;
+    fn spawn(
+        &self,
+        plan: &ExecPlan,
+        launch: &Launch<'_>,
+    ) -> Result<Box<dyn RunningSandbox>, RunError>;
 }
 
 /// What a command is started with.
@@ -82,17 +86,17 @@ pub struct Launch<'a> {
 
 /// Who answers in a sandbox's network that is about to be, and then what does.
 #[derive(Debug)]
-pub struct Answering<'a> {
+pub struct NetworkSetup<'a> {
     ready: Option<(&'a NetworkOrder, Box<dyn NetworkSession>)>,
     /// What answers, once the sockets are there.
     pub guard: Option<Box<dyn NetworkGuard>>,
 }
 
-impl<'a> Answering<'a> {
+impl<'a> NetworkSetup<'a> {
     /// For a plan that is started with this.
     ///
     /// # Errors
-    /// If the plan needs somebody, and there is nobody or he can't.
+    /// If no network service was given, or it failed to prepare.
     pub fn new(plan: &'a ExecPlan, launch: &Launch<'a>) -> Result<Self, RunError> {
         let ready = match (&plan.network, launch.network) {
             (None, _) => None,
@@ -139,11 +143,11 @@ fn not_ready(source: io::Error) -> RunError {
 }
 
 /// A sandbox that has been started. Dropping it ends it.
-pub trait Held: fmt::Debug + Send {
-    /// Ends the sandbox: everything in it is killed. [`Held::wait`] tells when it is gone.
+pub trait RunningSandbox: fmt::Debug + Send {
+    /// Ends the sandbox: everything in it is killed. [`RunningSandbox::wait`] tells when it is gone.
     fn kill(&mut self);
 
-    /// What ends the sandbox from another thread, as [`Held::kill`] does.
+    /// What ends the sandbox from another thread, as [`RunningSandbox::kill`] does.
     fn killer(&self) -> Box<dyn FnOnce() + Send>;
 
     /// Takes the launcher's end of the command's terminal, if the plan asked for one.
@@ -163,7 +167,7 @@ pub trait Held: fmt::Debug + Send {
     /// Whether the command was stopped (Ctrl-Z) since this was last asked.
     fn take_stopped(&mut self) -> bool;
 
-    /// Becomes readable when [`Held::hear`] has something to hear.
+    /// Becomes readable when [`RunningSandbox::hear`] has something to hear.
     fn messages(&self) -> BorrowedFd<'_>;
 
     /// Becomes readable when the sandbox has ended.
@@ -238,7 +242,11 @@ impl Backends {
     ///
     /// # Errors
     /// If it could not be started; then nothing of it has run.
-    pub fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
+    pub fn spawn(
+        &self,
+        plan: &ExecPlan,
+        launch: &Launch<'_>,
+    ) -> Result<Box<dyn RunningSandbox>, RunError> {
         let maker = self.iter().find(|backend| backend.carries(plan));
         let maker = maker.ok_or(PlanError::Backend(plan.backend))?;
         maker.spawn(plan, launch)

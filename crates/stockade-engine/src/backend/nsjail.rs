@@ -5,7 +5,7 @@
 //! limit on its length, and nothing of it shows in `/proc`. Needs nsjail 3.0 (mounts with their
 //! own `nosuid` and `nodev`).
 //!
-//! Not protected, unlike in the tier `native`: see [`program`](super::program). The command is
+//! Not protected, unlike in the backend `native`: see [`program`](super::program). The command is
 //! process 1 inside, so signals that it does not handle do not end it, and nobody collects
 //! orphans before it ends. `/proc` is read-only as a whole.
 
@@ -19,7 +19,7 @@ use stockade_policy::profile::{Backend as Name, Profile};
 
 use super::foundation::{self, Words};
 use super::program::Tells;
-use super::{Backend, Held, Launch};
+use super::{Backend, Launch, RunningSandbox};
 use super::{lookup, program};
 use crate::child::RunError;
 use crate::lower;
@@ -95,7 +95,11 @@ impl Backend for Nsjail {
         Ok(plan)
     }
 
-    fn spawn(&self, plan: &ExecPlan, launch: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
+    fn spawn(
+        &self,
+        plan: &ExecPlan,
+        launch: &Launch<'_>,
+    ) -> Result<Box<dyn RunningSandbox>, RunError> {
         program::spawn(plan, launch, &Log)
     }
 }

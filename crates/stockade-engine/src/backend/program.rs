@@ -23,7 +23,7 @@ use stockade_rules::AbsPath;
 
 use super::foundation::Hosts;
 use super::lookup::{Shown, find_command, shown_at};
-use super::{Answering, Held, Launch};
+use super::{Launch, NetworkSetup, RunningSandbox};
 use crate::child::RunError;
 use crate::host::{Found, Host};
 use crate::network::{Addresses, NetworkGuard};
@@ -149,7 +149,7 @@ pub(super) fn spawn(
     plan: &ExecPlan,
     launch: &Launch<'_>,
     tells: &'static dyn Tells,
-) -> Result<Box<dyn Held>, RunError> {
+) -> Result<Box<dyn RunningSandbox>, RunError> {
     let Carrier::Program(program) = &plan.carrier else {
         return Err(RunError::Backend {
             backend: plan.backend,
@@ -179,7 +179,7 @@ pub(super) fn spawn(
             .iter()
             .map(|(_, write, number)| (write.as_fd(), *number)),
     );
-    let mut answering = Answering::new(plan, launch)?;
+    let mut answering = NetworkSetup::new(plan, launch)?;
     let running = stockade_linux::spawn(
         &program.run,
         launch.builder,
@@ -243,7 +243,7 @@ impl Supervised {
     }
 }
 
-impl Held for Supervised {
+impl RunningSandbox for Supervised {
     fn kill(&mut self) {
         self.ended_by_us = true;
         self.running.kill();

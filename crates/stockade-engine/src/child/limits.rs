@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::timespec;
-use crate::backend::Held;
+use crate::backend::RunningSandbox;
 use crate::disk::{DiskWatch, INTERVAL};
 use crate::report::Ending;
 
@@ -43,7 +43,7 @@ pub(super) struct LimitKeeper {
 impl LimitKeeper {
     /// Starts a thread for time and disk space, if either is limited, and one for each output.
     pub(super) fn start(
-        running: &dyn Held,
+        running: &dyn RunningSandbox,
         time: Option<Duration>,
         disk: Option<DiskWatch>,
         output: Option<u64>,

@@ -23,7 +23,7 @@ use stockade_rules::Origin;
 pub const STOCKADE_POLICY: &str = "STOCKADE_POLICY";
 
 /// A string of the environment, its name and NUL included, has at most 32 pages (execve(2)).
-const LONGEST: usize = 128 * 1024;
+const MAX_VARIABLE_BYTES: usize = 128 * 1024;
 
 /// A variable that carries a policy, and those beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum HandOverError {
     #[error(transparent)]
     Profile(#[from] ProfileError),
     /// A string of the environment would be too long for the kernel.
-    #[error("`{}` would need {length} bytes, and the kernel takes {LONGEST}", .name.display())]
+    #[error("`{}` would need {length} bytes, and the kernel takes {MAX_VARIABLE_BYTES}", .name.display())]
     TooLong {
         /// The variable.
         name: OsString,
@@ -84,7 +84,7 @@ impl PolicyVariable {
         }
         for (name, value) in &written {
             let length = name.len() + value.len() + "=\0".len();
-            if length > LONGEST {
+            if length > MAX_VARIABLE_BYTES {
                 let name = name.clone();
                 return Err(HandOverError::TooLong { name, length });
             }
@@ -181,7 +181,7 @@ mod tests {
         };
         assert!(write("A", "b").is_ok());
         assert!(matches!(
-            write("A", &"x".repeat(LONGEST)),
+            write("A", &"x".repeat(MAX_VARIABLE_BYTES)),
             Err(HandOverError::TooLong { .. })
         ));
         for (name, value) in [("", "x"), ("a=b", "x"), ("A", "x\0y")] {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Docker, Support};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An honest daemon's answers are smaller by far.
 const LONGEST_ANSWER: u64 = 4 << 20;
@@ -92,8 +92,8 @@ fn usual_sockets() -> Vec<PathBuf> {
 /// HTTP/1.0, so that the answer ends with the connection and needs no decoding.
 fn ask(socket: &Path, path: &str) -> io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(PROBE_TIMEOUT))?;
+    stream.set_write_timeout(Some(PROBE_TIMEOUT))?;
     // In one piece: a server that answers early would reset the connection under a second one.
     let request = format!("GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n");
     stream.write_all(request.as_bytes())?;

@@ -18,7 +18,7 @@ use super::diagnose::{self, Facts, errno};
 use super::{Check, Gap, Landlock, Report, Seccomp, Support, System, Tier, cgroup, docker, tools};
 
 /// A child needs a millisecond; on a machine that swaps it may need seconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn probe(helper: &Path) -> Report {
     let facts = Facts::read();
@@ -258,7 +258,7 @@ fn attempt(helper: &Path, subject: Subject) -> Result<Steps, Gap> {
     };
     let mut command = Command::new(helper);
     command.args([MARKER, subject.word()]);
-    match deadline::run(command, PATIENCE) {
+    match deadline::run(command, PROBE_TIMEOUT) {
         Ended::Exited { stdout, .. } => {
             let steps: HashMap<Step, i32> = stdout
                 .lines()

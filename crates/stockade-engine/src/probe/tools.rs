@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::deadline::{self, Ended};
 use super::{Support, Tool};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn bwrap(given: Option<&Path>) -> Tool {
     if !shows_own_pids() {
@@ -101,13 +101,13 @@ fn tool(
     };
     let mut command = Command::new(&path);
     command.arg(ask_version);
-    let version = match deadline::run(command, PATIENCE) {
+    let version = match deadline::run(command, PROBE_TIMEOUT) {
         Ended::Exited { status, stdout, .. } if status.success() => version(&stdout),
         _ => None,
     };
     let mut command = Command::new(&path);
     command.args(confine).arg("/bin/true");
-    let support = match deadline::run(command, PATIENCE) {
+    let support = match deadline::run(command, PROBE_TIMEOUT) {
         Ended::Exited { status, .. } if status.success() => Support::Full,
         Ended::Exited { status, stderr, .. } => {
             let last = stderr.lines().rfind(|line| !line.trim().is_empty());

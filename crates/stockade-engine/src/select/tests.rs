@@ -4,7 +4,7 @@ use stockade_policy::profile::{Clause, Flags, NetworkMode, Sources};
 use super::*;
 use crate::Files;
 use crate::backend::foundation::{self, Words};
-use crate::backend::{Backend, Held, Launch};
+use crate::backend::{Backend, Launch, RunningSandbox};
 use crate::child::RunError;
 use crate::plan::{ExecPlan, PlanError};
 use crate::probe::{Gap, Support};
@@ -46,7 +46,7 @@ impl Backend for Probed {
         foundation::plan(profile, spec, self.name, &words)
     }
 
-    fn spawn(&self, plan: &ExecPlan, _: &Launch<'_>) -> Result<Box<dyn Held>, RunError> {
+    fn spawn(&self, plan: &ExecPlan, _: &Launch<'_>) -> Result<Box<dyn RunningSandbox>, RunError> {
         Err(PlanError::Backend(plan.backend).into())
     }
 }
@@ -231,7 +231,7 @@ fn what_a_run_passed_over_is_its_first_warning() {
     });
     let plan = run(&[Name::Native], &container, &[Name::Docker]).unwrap();
     assert_eq!(plan.backend, Name::Native);
-    let said = "below the level `container`, running in `native`: docker: refused";
+    let said = "below the level `container`, using `native`: docker: refused";
     assert!(plan.warnings[0].starts_with(said), "{:?}", plan.warnings);
     // A command that is missing is missing everywhere.
     let machine = machine(&[Name::Native, Name::Landlock]);

@@ -14,7 +14,7 @@ use crate::hosts::{HostList, Standing, host_of, is_or_below, standing};
 pub(super) const LITERALS: [&str; 4] = ["](http", "<img", "src=\"http", "]: http"];
 
 /// Longest address looked at.
-const LONGEST: usize = 1024;
+const MAX_ADDRESS_BYTES: usize = 1024;
 
 /// Adds the link at `at` if it carries data.
 pub(super) fn at(
@@ -24,7 +24,7 @@ pub(super) fn at(
     found: &mut Vec<(Range<usize>, Outflow)>,
 ) {
     let rest = text
-        .get(at..(at + LONGEST).min(text.len()))
+        .get(at..(at + MAX_ADDRESS_BYTES).min(text.len()))
         .unwrap_or_default();
     let Some(scheme) = rest
         .windows(4)
@@ -35,7 +35,7 @@ pub(super) fn at(
     };
     let start = at + scheme;
     let url = text
-        .get(start..(start + LONGEST).min(text.len()))
+        .get(start..(start + MAX_ADDRESS_BYTES).min(text.len()))
         .unwrap_or_default();
     let length = url
         .iter()

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Longest passage read as a script.
-const LONGEST: usize = 8 * 1024;
+const MAX_SCRIPT_BYTES: usize = 8 * 1024;
 
 /// What else a line must hold for a name to be worth reading as a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -417,48 +417,48 @@ const WRAPPERS: [&[u8]; 26] = [
 /// continuations where the paragraph is too long.
 pub(super) fn passage(text: &[u8], at: usize) -> Range<usize> {
     // Looked for nearby only: a text without blank lines must not be searched anew at every hit.
-    let low = at.saturating_sub(LONGEST);
-    let high = (at + LONGEST).min(text.len());
+    let low = at.saturating_sub(MAX_SCRIPT_BYTES);
+    let high = (at + MAX_SCRIPT_BYTES).min(text.len());
     let before = text.get(low..at).unwrap_or_default();
     let after = text.get(at..high).unwrap_or_default();
     let start = memchr::memmem::rfind(before, b"\n\n").map_or(low, |gap| low + gap + 2);
     let end = memchr::memmem::find(after, b"\n\n").map_or(high, |gap| at + gap);
-    if end - start <= LONGEST {
+    if end - start <= MAX_SCRIPT_BYTES {
         return start..end;
     }
     let start = memchr::memrchr(b'\n', before)
         .map_or(low, |gap| low + gap + 1)
-        .max(at.saturating_sub(LONGEST / 2));
+        .max(at.saturating_sub(MAX_SCRIPT_BYTES / 2));
     let mut end = at;
     loop {
         // No further than is kept: a long line must not be searched anew at every hit.
-        let bound = text.len().min(at + LONGEST / 2 + 1);
+        let bound = text.len().min(at + MAX_SCRIPT_BYTES / 2 + 1);
         let rest = text.get(end..bound).unwrap_or_default();
         let line = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         end += line;
         let continued = rest.get(..line).is_some_and(|line| line.ends_with(b"\\"));
-        if !continued || end - at > LONGEST / 2 || end >= text.len() {
+        if !continued || end - at > MAX_SCRIPT_BYTES / 2 || end >= text.len() {
             break;
         }
         end += 1;
     }
-    start..end.min(at + LONGEST / 2).max(at + 1)
+    start..end.min(at + MAX_SCRIPT_BYTES / 2).max(at + 1)
 }
 
 /// The rest of the line from a command on, with its continuations: what prose or a prompt shows.
 pub(super) fn tail(text: &[u8], at: usize) -> Range<usize> {
     let mut end = at;
     loop {
-        let bound = text.len().min(at + LONGEST / 4 + 1);
+        let bound = text.len().min(at + MAX_SCRIPT_BYTES / 4 + 1);
         let rest = text.get(end..bound).unwrap_or_default();
         end += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let continued = text.get(..end).is_some_and(|line| line.ends_with(b"\\"));
-        if !continued || end - at > LONGEST / 4 || end >= text.len() {
+        if !continued || end - at > MAX_SCRIPT_BYTES / 4 || end >= text.len() {
             break;
         }
         end += 1;
     }
-    let end = end.min(at + LONGEST / 4);
+    let end = end.min(at + MAX_SCRIPT_BYTES / 4);
     // Of a command quoted in prose, only what is quoted.
     let quote = open_quote(text, at);
     let closed =

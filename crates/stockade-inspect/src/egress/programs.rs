@@ -180,7 +180,7 @@ fn is_field(passage: &str, argument: &str) -> bool {
 
 /// The line of a passage around a place.
 fn statement(passage: &str, at: usize) -> &str {
-    const LONGEST: usize = 600;
+    const MAX_STATEMENT_BYTES: usize = 600;
     // Text that is no UTF-8 shifts the place: then there is none.
     let Some((before, after)) = passage.split_at_checked(at) else {
         return "";
@@ -189,7 +189,7 @@ fn statement(passage: &str, at: usize) -> &str {
     let end = at + after.find('\n').unwrap_or(after.len());
     passage
         .get(start..end)
-        .filter(|line| line.len() <= LONGEST)
+        .filter(|line| line.len() <= MAX_STATEMENT_BYTES)
         .unwrap_or_default()
 }
 

@@ -175,8 +175,8 @@ pub(super) fn of_word(script: &Script, word: &Word) -> Data {
 /// `$(<file)`, which the parser reads as a constant: the command in it has no name.
 fn of_file_text(script: &Script, word: &Word) -> Data {
     // Few scripts are longer, and every word would be compared with every command.
-    const MOST: usize = 64;
-    if script.commands.len() > MOST {
+    const MAX_COMMANDS: usize = 64;
+    if script.commands.len() > MAX_COMMANDS {
         return Data::None;
     }
     script

@@ -96,7 +96,7 @@ fn lines_of(
     undo: fn(&[u8]) -> Vec<u8>,
 ) -> Vec<Layer> {
     const NEAR: u32 = 12;
-    const LONGEST: usize = 2048;
+    const MAX_LAYER_BYTES: usize = 2048;
     let mut layers: Vec<Layer> = Vec::new();
     let mut previous: Option<&Word> = None;
     for word in words.iter().filter(|word| word.has(class)) {
@@ -108,16 +108,16 @@ fn lines_of(
             let start = before
                 .iter()
                 .rev()
-                .take(LONGEST)
+                .take(MAX_LAYER_BYTES)
                 .position(|b| *b == b'\n')
-                .map_or(at.saturating_sub(LONGEST), |back| at - back);
+                .map_or(at.saturating_sub(MAX_LAYER_BYTES), |back| at - back);
             let after = text.get(at..).unwrap_or_default();
             let end = at
                 + after
                     .iter()
-                    .take(LONGEST)
+                    .take(MAX_LAYER_BYTES)
                     .position(|b| *b == b'\n')
-                    .unwrap_or(after.len().min(LONGEST));
+                    .unwrap_or(after.len().min(MAX_LAYER_BYTES));
             let source = text.get(start..end).unwrap_or_default();
             layers.push(Layer {
                 encoding,

@@ -10,7 +10,7 @@ use crate::redact;
 /// Words without a signal that end a passage.
 const APART: u32 = 60;
 /// Longest passage, in words.
-const LONGEST: u32 = 400;
+const MAX_PASSAGE_WORDS: u32 = 400;
 /// What further rules of a theme count, compared with its strongest.
 const REPEATED: f32 = 0.3;
 /// Weight from which a signal is worth a finding of its own.
@@ -45,7 +45,7 @@ pub(super) fn judge(
             .iter()
             .take_while(|signal| {
                 let near = signal.words.start <= end.saturating_add(APART)
-                    && signal.words.start - first.words.start <= LONGEST;
+                    && signal.words.start - first.words.start <= MAX_PASSAGE_WORDS;
                 if near {
                     end = end.max(signal.words.end);
                 }

@@ -1,14 +1,17 @@
 //! HTML character references.
 
 /// The longest reference looked at, `&` and `;` included.
-const LONGEST: usize = 12;
+const MAX_REFERENCE_BYTES: usize = 12;
 
 /// Reads the reference that `text` starts with: its character and how many bytes it takes.
 ///
 /// Numeric references in both bases, and the named ones that text uses for its own letters and
 /// punctuation. Unknown names are left alone.
 pub(crate) fn parse(text: &[u8]) -> Option<(char, usize)> {
-    let end = text.iter().take(LONGEST).position(|byte| *byte == b';')?;
+    let end = text
+        .iter()
+        .take(MAX_REFERENCE_BYTES)
+        .position(|byte| *byte == b';')?;
     let name = std::str::from_utf8(text.get(1..end)?).ok()?;
     let character = match name.strip_prefix('#') {
         Some(number) => {

@@ -12,7 +12,7 @@ pub(crate) enum Effect {
 }
 
 /// The longest sequence looked at. An unfinished longer one is treated as text.
-const LONGEST: usize = 8192;
+const MAX_SEQUENCE_BYTES: usize = 8192;
 
 /// Reads the sequence that `text` starts with (its first byte is ESC): length and effect.
 pub(crate) fn parse(text: &[u8]) -> Option<(usize, Effect)> {
@@ -46,7 +46,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<(usize, Effect)> {
             } else {
                 Effect::Plain
             };
-            let window = body.get(..body.len().min(LONGEST))?;
+            let window = body.get(..body.len().min(MAX_SEQUENCE_BYTES))?;
             let end = window
                 .iter()
                 .position(|byte| matches!(byte, 0x07 | 0x1b | b'\n'))?;

@@ -17,11 +17,11 @@ pub(super) enum Promise {
 }
 
 /// Longest identifier looked at.
-const LONGEST: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 
 /// What the name promises, if anything.
 pub(super) fn promise(name: &[u8]) -> Option<Promise> {
-    let name = name.get(name.len().saturating_sub(LONGEST)..)?;
+    let name = name.get(name.len().saturating_sub(MAX_NAME_BYTES)..)?;
     let parts = parts(name);
     let last = parts.last()?;
     if NOT_VALUES.contains(&last.as_str())

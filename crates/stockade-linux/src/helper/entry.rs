@@ -1,4 +1,4 @@
-//! What a container begins with whose network is to be answered in: it makes the sockets there,
+//! Entry point of containers whose network the launcher serves: it makes the sockets there,
 //! hands them to the launcher, and becomes the command.
 //!
 //! A container's network namespace belongs to the engine, and the launcher may be anybody: it

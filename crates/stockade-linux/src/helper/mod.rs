@@ -28,7 +28,7 @@ use crate::sys;
 pub const MARKER: &str = "--stockade-internal-helper";
 
 /// The helper was started by something that is not the launcher.
-const NOT_FOR_PEOPLE: i32 = 2;
+const EXIT_BAD_INVOCATION: i32 = 2;
 /// The launcher has been told why.
 pub(crate) const FAILED: i32 = 125;
 
@@ -43,10 +43,10 @@ pub fn is_requested() -> bool {
 /// whether it worked: the command's outcome went to the launcher as a message.
 pub fn main() -> i32 {
     if std::env::args_os().nth(1).as_deref() == Some(ENTRY_MARKER.as_ref()) {
-        return entry::main(std::env::args_os().skip(2)).unwrap_or(NOT_FOR_PEOPLE);
+        return entry::main(std::env::args_os().skip(2)).unwrap_or(EXIT_BAD_INVOCATION);
     }
     let Some([plan, control, life]) = adopt(std::env::args_os().skip(2)) else {
-        return NOT_FOR_PEOPLE;
+        return EXIT_BAD_INVOCATION;
     };
     match read_plan(plan) {
         Ok(plan) => build(&plan, &control, &life),

@@ -32,7 +32,7 @@ pub enum Access {
 pub(super) const WORD: &str = "access";
 
 /// A connection that nobody answers must not hold the test up.
-const PATIENCE: Duration = Duration::from_secs(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The helper's arguments.
 pub fn arguments(accesses: &[Access]) -> Vec<OsString> {
@@ -97,11 +97,11 @@ impl Access {
     pub fn attempt(&self) -> io::Result<()> {
         match self {
             Self::Connect(address, bytes) => {
-                TcpStream::connect_timeout(address, PATIENCE)?.write_all(bytes)
+                TcpStream::connect_timeout(address, CONNECT_TIMEOUT)?.write_all(bytes)
             }
             Self::OwnListener => {
                 let listener = TcpListener::bind(("127.0.0.1", 0))?;
-                TcpStream::connect_timeout(&listener.local_addr()?, PATIENCE).map(drop)
+                TcpStream::connect_timeout(&listener.local_addr()?, CONNECT_TIMEOUT).map(drop)
             }
             Self::Write(path, name) => write(path, name),
         }

@@ -48,7 +48,7 @@ impl ResourceLimits {
         }
     }
 
-    /// For code that nobody vouches for.
+    /// For untrusted code.
     pub const fn conservative() -> Self {
         Self {
             max_memory_mb: 512,

@@ -37,7 +37,7 @@ pub struct PathExplanation {
 pub struct PathVerdict {
     /// Whether it is allowed.
     pub allowed: bool,
-    /// The rule that decided; none speaks about the path if there is none.
+    /// The rule that decided; `None`: no rule matches the path.
     pub rule: Option<String>,
     /// Who made the rule.
     pub origin: Option<Origin>,

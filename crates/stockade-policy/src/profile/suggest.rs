@@ -15,9 +15,9 @@ pub(super) fn nearest<'a>(
 
 /// Changes, insertions, removals and swaps of neighbours; keys are short ASCII words.
 fn distance(typed: &str, word: &str) -> usize {
-    const LONGEST: usize = 64;
+    const MAX_WORD_BYTES: usize = 64;
     let (typed, word) = (typed.as_bytes(), word.as_bytes());
-    if typed.len() > LONGEST {
+    if typed.len() > MAX_WORD_BYTES {
         return usize::MAX;
     }
     let mut older = vec![0; word.len() + 1];

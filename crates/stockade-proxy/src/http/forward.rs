@@ -21,8 +21,8 @@ use crate::dial::Server;
 use crate::error::Unreachable;
 use crate::gate::{Gate, Opening, Refusal, Target};
 use crate::headers;
+use crate::idle_timeout::idle_timeout;
 use crate::ledger::{Protocol, Session};
-use crate::patience::while_moving;
 use crate::server::Permit;
 use crate::tls::Inspector;
 use crate::tunnel::Terms;
@@ -102,7 +102,7 @@ impl Link {
             let answer = kept.sender.try_send_request(message);
             let after = gate.limits.answer;
             let to = || opening.target.to_string();
-            match while_moving(answer, after, || session.progress()).await {
+            match idle_timeout(answer, after, || session.progress()).await {
                 Ok(Ok(response)) => break response,
                 Ok(Err(mut error)) => match error.take_message() {
                     // The host closed a connection that was kept; nothing of this was sent.

@@ -9,8 +9,8 @@ use tokio::time::timeout;
 
 use super::{Terms, both_ways};
 use crate::http::Scrubber;
+use crate::idle_timeout::idle_timeout;
 use crate::ledger::Session;
-use crate::patience::while_moving;
 
 const AT_ONCE: usize = 16 * 1024;
 
@@ -34,7 +34,7 @@ pub(crate) async fn carry(
     let down = one_way(from_server, to_client, scrubber, received);
     let moved = both_ways(up, down, &terms.ending);
     // However it ends, both sides are closed now, and the session says how much there was.
-    let _ = while_moving(moved, terms.limits.idle, || session.progress()).await;
+    let _ = idle_timeout(moved, terms.limits.idle, || session.progress()).await;
 }
 
 async fn one_way(

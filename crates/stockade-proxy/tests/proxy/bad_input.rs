@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
-use crate::{PATIENCE, client, config, exchange, host, log_until, started, tunnel, tunnels};
+use crate::{TEST_TIMEOUT, client, config, exchange, host, log_until, started, tunnel, tunnels};
 
 #[test]
 fn malformed_requests_are_refused_and_noted() {
@@ -88,7 +88,7 @@ fn as_many_clients_as_the_limit_says() {
         .unwrap();
     assert!(third.read(&mut [0; 1]).is_err());
     drop(first);
-    third.set_read_timeout(Some(PATIENCE)).unwrap();
+    third.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     let mut answer = [0; 12];
     third.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200");

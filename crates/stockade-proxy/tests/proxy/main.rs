@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use stockade_proxy::{NetworkProxy, ProxyConfig, ProxyLimits, ProxyLogEntry};
 
 /// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(100);
+const TEST_TIMEOUT: Duration = Duration::from_secs(100);
 
 /// A proxy that allows `a.test` on the port of `host`, and has it at loopback.
 fn proxy_to(port: u16) -> (NetworkProxy, SocketAddr) {
@@ -35,9 +35,9 @@ fn config(allow: &[&str]) -> ProxyConfig {
             ("x.a.test".to_owned(), IpAddr::V4(Ipv4Addr::LOCALHOST)),
         ],
         limits: ProxyLimits {
-            head: PATIENCE,
-            connect: PATIENCE,
-            answer: PATIENCE,
+            head: TEST_TIMEOUT,
+            connect: TEST_TIMEOUT,
+            answer: TEST_TIMEOUT,
             ..ProxyLimits::default()
         },
         ..ProxyConfig::default()
@@ -52,7 +52,7 @@ fn started(config: ProxyConfig) -> (NetworkProxy, SocketAddr) {
 
 fn client(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream
 }
 
@@ -96,7 +96,7 @@ fn log_until(proxy: &NetworkProxy, done: impl Fn(&[ProxyLogEntry]) -> bool) -> V
         if done(&log) {
             return log;
         }
-        assert!(started.elapsed() < PATIENCE, "{log:#?}");
+        assert!(started.elapsed() < TEST_TIMEOUT, "{log:#?}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -3,7 +3,7 @@
 use super::api::{Dialect, variable};
 use super::eval::Eval;
 use super::ir::{Op, Text};
-use super::value::{Args, Kind, LONGEST, Taint, Value, one_slash};
+use super::value::{Args, Kind, MAX_COMPUTED_LENGTH, Taint, Value, one_slash};
 use super::{fold_go, fold_javascript, fold_python};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
@@ -176,7 +176,7 @@ pub(crate) fn binary(dialect: Dialect, op: Op, left: &Value, right: &Value) -> V
         return result.map_or_else(|| Value::unknown(taint), |int| Value::of(Kind::Int(int)));
     }
     match (op, &left.kind, &right.kind) {
-        (Op::Add, Kind::List(a), Kind::List(b)) if a.len() + b.len() <= LONGEST => {
+        (Op::Add, Kind::List(a), Kind::List(b)) if a.len() + b.len() <= MAX_COMPUTED_LENGTH => {
             let mut items = a.as_ref().clone();
             items.extend_from_slice(b);
             Value::list(items)
@@ -185,7 +185,7 @@ pub(crate) fn binary(dialect: Dialect, op: Op, left: &Value, right: &Value) -> V
         (Op::Mul, Kind::Text(text), Kind::Int(times))
         | (Op::Mul, Kind::Int(times), Kind::Text(text)) => {
             let times = usize::try_from(*times).unwrap_or(0);
-            if text.len().saturating_mul(times) > LONGEST {
+            if text.len().saturating_mul(times) > MAX_COMPUTED_LENGTH {
                 return Value::unknown(taint);
             }
             Value::text(text.repeat(times)).with(taint)
@@ -311,7 +311,7 @@ pub(crate) fn join(separator: &str, items: &[Value]) -> Value {
         }
         out.push_str(&item.piece());
         taint |= item.taint;
-        if out.len() > LONGEST {
+        if out.len() > MAX_COMPUTED_LENGTH {
             return Value::unknown(taint);
         }
     }
@@ -386,7 +386,7 @@ pub(crate) fn text_method(text: &str, name: &str, args: &Args) -> Option<Value> 
         }
         "replace" | "replaceAll" if known => {
             let (from, to) = (arg(0)?, arg(1)?);
-            if from.is_empty() || text.len().saturating_mul(to.len() + 1) > LONGEST {
+            if from.is_empty() || text.len().saturating_mul(to.len() + 1) > MAX_COMPUTED_LENGTH {
                 return None;
             }
             text.replace(from, to)

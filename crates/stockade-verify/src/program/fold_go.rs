@@ -40,7 +40,7 @@ pub(crate) fn call(path: &str, args: &Args) -> Option<Value> {
         "strings.Repeat" => {
             let times = usize::try_from(args.positional.get(1)?.as_int()?).ok()?;
             let text = text?;
-            if text.len().saturating_mul(times) > super::value::LONGEST {
+            if text.len().saturating_mul(times) > super::value::MAX_COMPUTED_LENGTH {
                 return None;
             }
             Value::text(text.repeat(times))

@@ -7,7 +7,7 @@ use super::fold::{
 };
 use super::namespaces;
 use super::places::is_own;
-use super::value::{Args, Kind, LONGEST, Taint, Value};
+use super::value::{Args, Kind, MAX_COMPUTED_LENGTH, Taint, Value};
 use crate::paths::UNKNOWN;
 use crate::result::Span;
 
@@ -453,7 +453,7 @@ fn format(text: &str, args: &Args) -> Value {
             None => out.push(UNKNOWN),
         }
         rest = &after[close + 1..];
-        if out.len() > LONGEST {
+        if out.len() > MAX_COMPUTED_LENGTH {
             return Value::unknown(taint);
         }
     }

@@ -5,7 +5,7 @@ use super::value::{Args, Kind, Value};
 
 /// Options inside options that are looked at, and how many in all.
 const DEPTH: usize = 4;
-const MOST: usize = 128;
+const MAX_OPTIONS: usize = 128;
 impl Judge<'_> {}
 
 /// Values in the objects and lists of arguments, each with the name that it stands under; lists
@@ -22,18 +22,18 @@ pub(super) fn leaves(args: &Args) -> Vec<(&str, &Value)> {
 }
 
 fn gather<'v>(name: &'v str, value: &'v Value, depth: usize, out: &mut Vec<(&'v str, &'v Value)>) {
-    if out.len() >= MOST {
+    if out.len() >= MAX_OPTIONS {
         return;
     }
     match &value.kind {
         Kind::Dict(pairs) if depth > 0 => {
-            for (key, value) in pairs.iter().take(MOST) {
+            for (key, value) in pairs.iter().take(MAX_OPTIONS) {
                 gather(key.exact().unwrap_or_default(), value, depth - 1, out);
             }
         }
         Kind::List(items) if depth > 0 => {
             out.push((name, value));
-            for item in items.iter().take(MOST) {
+            for item in items.iter().take(MAX_OPTIONS) {
                 gather(name, item, depth - 1, out);
             }
         }

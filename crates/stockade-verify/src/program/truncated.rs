@@ -3,7 +3,7 @@
 use super::api::Dialect;
 
 /// Longest text that is completed.
-const LONGEST: usize = 64 << 10;
+const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// Brackets that may be open at the end.
 const DEEPEST: usize = 16;
@@ -11,7 +11,7 @@ const DEEPEST: usize = 16;
 /// The text with the brackets closed that are open at its end; `None` if it is not that which is
 /// missing. Whether the result is valid the parser says.
 pub(crate) fn completed(dialect: Dialect, text: &str) -> Option<String> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_TEXT_BYTES {
         return None;
     }
     let comment = match dialect {

@@ -7,7 +7,7 @@ use super::ir::{Function, Text};
 use crate::paths::UNKNOWN;
 
 /// Longer texts and lists are not computed.
-pub(crate) const LONGEST: usize = 1 << 18;
+pub(crate) const MAX_COMPUTED_LENGTH: usize = 1 << 18;
 
 /// Where a value came from; several at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub(crate) struct Value {
 /// Nesting of lists, objects and bound functions that is kept.
 const DEEPEST: u8 = 24;
 /// Elements of a list that grows while the program is looked at.
-const MOST: usize = 128;
+const MAX_LIST_ELEMENTS: usize = 128;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Kind {
@@ -179,7 +179,7 @@ impl Value {
             return;
         };
         self.taint |= item.taint;
-        if items.len() >= MOST || item.depth + 1 >= DEEPEST {
+        if items.len() >= MAX_LIST_ELEMENTS || item.depth + 1 >= DEEPEST {
             return;
         }
         self.depth = self.depth.max(item.depth + 1);
@@ -300,7 +300,7 @@ impl Value {
     pub(crate) fn concat(&self, other: &Self) -> Self {
         let (left, right) = (self.piece(), other.piece());
         let taint = self.taint | other.taint;
-        if left.len() + right.len() > LONGEST {
+        if left.len() + right.len() > MAX_COMPUTED_LENGTH {
             return Self::unknown(taint);
         }
         // Runs of the unknown stay one mark.

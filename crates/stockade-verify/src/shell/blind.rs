@@ -1,4 +1,4 @@
-//! Ways around a reader: data told by waiting, and commands that only the input or a
+//! Ways around a reader: timing side channels, and commands that only the input or a
 //! variable names.
 
 use stockade_shell::{Command, CommandId, Place as Position, Word, is_shell};

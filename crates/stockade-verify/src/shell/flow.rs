@@ -10,7 +10,7 @@ use super::{Judge, operands, value_of};
 use crate::paths::Root;
 
 /// Files and variables of one script that are followed.
-const MOST: usize = 1_000;
+const MAX_FOLLOWED_NAMES: usize = 1_000;
 
 /// Stands for all files of the working directory.
 const HERE: &str = "*";
@@ -57,7 +57,7 @@ impl Flow {
 
     fn keep(map: &mut HashMap<String, Gathered>, key: String, held: Option<Gathered>) {
         match held {
-            Some(held) if map.len() < MOST => {
+            Some(held) if map.len() < MAX_FOLLOWED_NAMES => {
                 map.insert(key, held);
             }
             _ => {

@@ -40,13 +40,13 @@ const PAUSES: &[&str] = &[
 ];
 
 /// Loops of one script that are looked at.
-const MOST: usize = 64;
+const MAX_LOOPS: usize = 64;
 
 impl Judge<'_> {
     pub(super) fn loops(&mut self) {
         let source = self.source;
         for begin in ENDLESS {
-            for (start, _) in source.match_indices(begin).take(MOST) {
+            for (start, _) in source.match_indices(begin).take(MAX_LOOPS) {
                 let rest = &source[start + begin.len()..];
                 let head = rest.trim_start_matches([';', ' ', '\t', '\n']);
                 let Some(body) = head.strip_prefix("do") else {

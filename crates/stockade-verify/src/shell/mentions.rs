@@ -10,7 +10,7 @@ use crate::paths::{Kind, Root};
 use crate::rule::Rule;
 
 /// Arguments of one command that are looked at.
-const MOST: usize = 256;
+const MAX_ARGUMENTS: usize = 256;
 
 impl Judge<'_> {
     pub(super) fn mentions(&mut self, name: &str, command: &Command) {
@@ -49,7 +49,7 @@ impl Judge<'_> {
         if reader && self.reads_unquoted(command) {
             return;
         }
-        for text in words.chain(listed.split_whitespace()).take(MOST) {
+        for text in words.chain(listed.split_whitespace()).take(MAX_ARGUMENTS) {
             let speaks = matches!(
                 name,
                 "echo" | "printf" | "git" | "grep" | "egrep" | "rg" | "man"

@@ -9,7 +9,7 @@ use crate::words::Words;
 use stockade_shell::Command;
 
 /// Longest text that is looked at.
-const LONGEST: usize = 64 << 10;
+const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// How programs in languages without a grammar here begin.
 static BEGINNINGS: Words = Words::new("shell/mistaken beginnings");
@@ -35,7 +35,7 @@ impl Judge<'_> {
 
     pub(super) fn other_language(&mut self) {
         let source = self.source;
-        if source.len() >= LONGEST {
+        if source.len() >= MAX_TEXT_BYTES {
             return;
         }
         let interpreter = source
@@ -80,7 +80,7 @@ fn begins_as(source: &str) -> Option<Language> {
     let line = source.lines().find(|line| !line.trim().is_empty())?.trim();
     let python = line.strip_prefix("from ").or(line.strip_prefix("import "));
     let named = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    if python.is_some_and(named) && source.len() < LONGEST {
+    if python.is_some_and(named) && source.len() < MAX_TEXT_BYTES {
         return Some(Language::Python);
     }
     if line.starts_with("package main") {
@@ -88,5 +88,5 @@ fn begins_as(source: &str) -> Option<Language> {
     }
     let starts = ["(function", "const ", "var ", "let ", "require("];
     let script = starts.iter().any(|start| line.starts_with(start)) && source.contains("require(");
-    (script && source.len() < LONGEST).then_some(Language::JavaScript)
+    (script && source.len() < MAX_TEXT_BYTES).then_some(Language::JavaScript)
 }

@@ -35,11 +35,11 @@ pub enum Text {
 }
 
 /// Longer files are not compared line by line.
-const LONGEST: u64 = 4 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// Lines around a change.
 const AROUND: usize = 3;
 /// After this the rest is taken as changed.
-const PATIENCE: Duration = Duration::from_secs(2);
+const COMPARISON_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn of(session: &Session, change: &Change) -> Result<Text, Error> {
     let [old, new] = &change.sources;
@@ -57,7 +57,7 @@ pub(super) fn of(session: &Session, change: &Change) -> Result<Text, Error> {
     }
     let (old, new) = (as_text(&old), as_text(&new));
     let diff = TextDiff::configure()
-        .timeout(PATIENCE)
+        .timeout(COMPARISON_TIMEOUT)
         .diff_lines(&*old, &*new);
     let count = |tag| {
         diff.iter_all_changes()
@@ -99,7 +99,7 @@ fn read(session: &Session, source: &Source) -> Result<Option<Vec<u8>>, Error> {
         Source::File(dir, path) => read_file(dir, path),
         Source::Object(content) => {
             let extents = session.extents(content)?;
-            if extents.iter().map(Extent::len).sum::<u64>() > LONGEST {
+            if extents.iter().map(Extent::len).sum::<u64>() > MAX_FILE_BYTES {
                 return Ok(None);
             }
             let mut bytes = Vec::new();
@@ -125,10 +125,10 @@ fn read_file(dir: &Path, path: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         files::open_below(std::os::fd::AsFd::as_fd(&top), path, flags).trying("read", &full)?;
     let mut content = Vec::new();
     File::from(fd)
-        .take(LONGEST + 1)
+        .take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut content)
         .trying("read", &full)?;
-    Ok((content.len() as u64 <= LONGEST).then_some(content))
+    Ok((content.len() as u64 <= MAX_FILE_BYTES).then_some(content))
 }
 
 /// Whether two sources are certainly of the same content.

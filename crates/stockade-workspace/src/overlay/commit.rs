@@ -88,7 +88,7 @@ impl Overlay {
     /// of the overlay; what the guard kept back still is.
     ///
     /// # Errors
-    /// If there is nothing at or below one of the paths, if the machine was started anew and nobody
+    /// If there is nothing at or below one of the paths, if the machine rebooted and nobody
     /// has [taken it as complete](Self::take_as_complete), if files of the host changed meanwhile
     /// and the options don't say what to do, or if something can't be written; nothing of the host
     /// has changed then.

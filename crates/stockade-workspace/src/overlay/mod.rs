@@ -8,7 +8,7 @@
 //! To know at the end whether the host changed a file meanwhile, what each of them was is written
 //! down when the run that changed it ends.
 //!
-//! Layers are not synced (see `work`). If the machine was started anew since one was written, some
+//! Layers are not synced (see `work`). If the machine rebooted since one was written, some
 //! of it may be missing, and it is not committed before the user has said that all is there.
 
 mod apply;
@@ -235,13 +235,13 @@ impl Overlay {
         }
     }
 
-    /// Whether the machine was started anew since runs wrote to it. Unless it was shut down in
+    /// Whether the machine rebooted since runs wrote to it. Unless it was shut down in
     /// order, some of what they wrote may be missing.
     pub const fn was_restarted(&self) -> bool {
         self.index.restarted
     }
 
-    /// Takes everything to be there, after the machine was started anew.
+    /// Takes everything to be there, after the machine rebooted.
     pub fn take_as_complete(&mut self) {
         self.index.restarted = false;
     }

@@ -74,7 +74,7 @@ pub(super) fn print(rows: &[LevelRow], out: &mut dyn Write) -> io::Result<()> {
             continue;
         }
         for gap in &row.gaps {
-            writeln!(out, "    {DIM}not in full:{DIM:#} {gap}")?;
+            writeln!(out, "    {DIM}only partly enforced:{DIM:#} {gap}")?;
         }
     }
     Ok(())

@@ -140,7 +140,7 @@ pub(crate) fn network(
 ) -> Result<Option<Arc<dyn NetworkService>>, Failure> {
     if plan.network.is_none() {
         if upstream.upstream.is_some() {
-            let text = "`--upstream` leads nowhere: the policy has no list of hosts";
+            let text = "`--upstream` needs `--allow`: the policy has no list of hosts";
             return Err(Failure::text(Exit::Usage, text).hint("`--allow HOST` makes one"));
         }
         return Ok(None);
@@ -238,18 +238,24 @@ const OF_SHELLS: &[&str] = &["OLDPWD", "PWD", "SHLVL", "_"];
 pub(crate) fn remarks(finished: &Finished, asked: bool) -> Vec<String> {
     let mut remarks: Vec<String> = finished.trouble.iter().cloned().collect();
     let limit = match finished.report.ending {
-        Ending::CpuLimit => Some("the CPU time is over; the command was ended"),
+        Ending::CpuLimit => Some("the CPU time is over; the command was killed"),
         Ending::DiskLimit => Some(
             "too much disk space was taken; all processes were killed, what they wrote is left",
         ),
-        Ending::TimedOut => Some("the wall time is over; everything was ended"),
         Ending::MemoryLimit => Some(
             "out of memory: the kernel killed a process inside; allow more with --limit mem=SIZE",
         ),
-        Ending::OutputLimit => Some("too much output; everything was ended"),
+        Ending::OutputLimit => Some("too much output; all processes were killed"),
         _ => None,
     };
     remarks.extend(limit.map(str::to_owned));
+    if finished.report.ending == Ending::TimedOut {
+        let time =
+            std::time::Duration::from_micros(finished.report.usage.wall_micros).as_secs_f64();
+        remarks.push(format!(
+            "timed out after {time:.1} s; all processes were killed"
+        ));
+    }
     let denials = &finished.report.denials;
     if !asked && matches!(finished.report.ending, Ending::Exited(0)) {
         remarks.extend(in_one_line(denials));
@@ -277,7 +283,7 @@ fn in_one_line(denials: &[Denial]) -> Option<String> {
 const SHOWN_DENIALS: usize = 3;
 
 fn describe(denial: &Denial) -> String {
-    format!("refused: {denial}; would pass with: {}", denial.grant)
+    format!("refused: {denial}; allow with: {}", denial.grant)
 }
 
 pub(crate) fn exit_of(finished: &Finished) -> Exit {

@@ -42,7 +42,7 @@ pub(super) fn run(args: &RunArgs, profile: &Profile) -> Result<Exit, Failure> {
     let command = seatbelt_command(&args.command, &policy).map_err(failure)?;
     super::warn(args, &profile.warnings);
     let program = args.command.first().cloned().unwrap_or_default();
-    super::become_it(command).map_err(|error| super::not_started(&program, error))
+    super::exec(command).map_err(|error| super::not_started(&program, error))
 }
 
 #[derive(Serialize)]

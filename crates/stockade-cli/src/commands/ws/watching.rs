@@ -91,7 +91,7 @@ fn show(context: &Context, name: &WorkspaceName, stop: &AtomicBool) -> Result<Ex
 }
 
 /// Longer lines become several records.
-const LONGEST: usize = 1 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// What a command wrote, as it is or as a record for each line.
 struct Log {
@@ -113,7 +113,7 @@ impl Log {
             self.record()?;
         }
         self.line.extend_from_slice(rest);
-        if self.line.len() > LONGEST {
+        if self.line.len() > MAX_LINE_BYTES {
             self.record()?;
         }
         Ok(())

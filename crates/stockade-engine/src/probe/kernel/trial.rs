@@ -12,7 +12,7 @@ use stockade_linux::{Builder, SpawnError, Stage};
 use stockade_policy::profile::{HomeMode, Profile, Sourced};
 use stockade_policy::{SandboxPolicy, Surroundings};
 
-use super::{Gap, PATIENCE, Tier};
+use super::{Gap, PROBE_TIMEOUT, Tier};
 use crate::lower::Mediator;
 use crate::plan::{ExecPlan, Spec};
 
@@ -75,7 +75,7 @@ fn start(helper: &Path, plan: &ExecPlan) -> Result<(Option<i32>, Vec<u8>), Spawn
     let builder = Builder::Program(helper);
     let mut running = stockade_linux::spawn(&plan.linux, builder, standard, &[], &mut |_| Ok(()))?;
     drop(writer);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + PROBE_TIMEOUT;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left.max(Duration::from_millis(1))).ok();

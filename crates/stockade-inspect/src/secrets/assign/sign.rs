@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Longest value looked at.
-const LONGEST: usize = 512;
+const MAX_VALUE_BYTES: usize = 512;
 /// The same without quotes.
 const LONGEST_BARE: usize = 256;
 
@@ -333,7 +333,7 @@ pub(super) fn value(text: &[u8], from: usize) -> Option<(Range<usize>, bool)> {
                 b'\n' => return None,
                 _ => length += 1,
             }
-            if length > LONGEST {
+            if length > MAX_VALUE_BYTES {
                 return None;
             }
         }

@@ -8,7 +8,7 @@ use crate::program::api::Dialect;
 use crate::program::fold;
 use crate::program::hash::Map;
 use crate::program::ir::{Each, Expr, ExprKind, Op, Target, Text};
-use crate::program::value::{Kind, LONGEST, Taint, Value};
+use crate::program::value::{Kind, MAX_COMPUTED_LENGTH, Taint, Value};
 
 impl Eval<'_, '_> {
     #[expect(clippy::too_many_lines, reason = "one arm for each kind of expression")]
@@ -71,8 +71,8 @@ impl Eval<'_, '_> {
                 )
             }
             ExprKind::List(items) => {
-                let mut values = Vec::with_capacity(items.len().min(LONGEST));
-                for item in items.iter().take(LONGEST) {
+                let mut values = Vec::with_capacity(items.len().min(MAX_COMPUTED_LENGTH));
+                for item in items.iter().take(MAX_COMPUTED_LENGTH) {
                     match &item.kind {
                         ExprKind::Spread(inner) => {
                             let inner = self.expr(inner);

@@ -298,7 +298,7 @@ struct Listening {
 }
 
 /// What was sent before is there at once; this is for a machine that swaps.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Listening {
     fn open() -> Result<Self, DebugError> {
@@ -322,7 +322,7 @@ impl Listening {
             let limit = u64::try_from(word.len()).unwrap_or(u64::MAX);
             let patient = stream
                 .set_nonblocking(false)
-                .and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
+                .and_then(|()| stream.set_read_timeout(Some(MESSAGE_TIMEOUT)));
             if patient.is_ok()
                 && (&mut stream).take(limit).read_to_end(&mut said).is_ok()
                 && said == word.as_bytes()

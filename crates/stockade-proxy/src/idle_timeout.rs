@@ -1,4 +1,4 @@
-//! Waiting as long as something moves.
+//! Waiting for a future that makes progress.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 pub(crate) struct Idle;
 
 /// Waits for `future`, and gives up when `progress` has not changed for `limit`.
-pub(crate) async fn while_moving<T>(
+pub(crate) async fn idle_timeout<T>(
     future: impl Future<Output = T>,
     limit: Duration,
     progress: impl Fn() -> u64,
