@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use stockade::{
@@ -563,11 +565,20 @@ fn starting_is_closed() {
     spy.args(["-c", SPY]).stdin(Stdio::Null);
     let mut spy = spy.stdout(Stdio::Piped).spawn().unwrap();
     let stdout = spy.stdout.take().unwrap();
+    let is_seen = Arc::new(AtomicBool::new(false));
+    let sees = Arc::clone(&is_seen);
     let lines = std::thread::spawn(move || {
         let lines = std::io::BufReader::new(stdout).lines();
-        lines.map_while(Result::ok).collect::<Vec<String>>()
+        let lines = lines.map_while(Result::ok);
+        lines
+            .inspect(|_| sees.store(true, Ordering::Relaxed))
+            .collect::<Vec<String>>()
     });
-    for _ in 0..400 {
+    // On a busy machine the spy may not run in the moment before a command executes its program.
+    for number in 0..20_000 {
+        if number >= 400 && is_seen.load(Ordering::Relaxed) {
+            break;
+        }
         assert_eq!(
             session.command("/bin/true").status().unwrap().status_code(),
             0
