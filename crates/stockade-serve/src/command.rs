@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::tcsetwinsize;
 use stockade::{Child, Finished};
 
 use crate::api::{Size, Stream};
@@ -331,14 +331,8 @@ impl Attendant {
             let _ = self.child.signal(signal);
         }
         if let (Some(size), Some((Stream::Terminal, terminal))) = (size, &self.outputs[0]) {
-            let size = Winsize {
-                ws_row: size.rows,
-                ws_col: size.cols,
-                ws_xpixel: 0,
-                ws_ypixel: 0,
-            };
             // A terminal that is gone has no size.
-            let _ = tcsetwinsize(terminal, size);
+            let _ = tcsetwinsize(terminal, size.into());
         }
         if kill {
             self.child.kill();

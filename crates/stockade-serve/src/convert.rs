@@ -1,5 +1,6 @@
 //! What the engine reports, as the protocol has it.
 
+use rustix::termios::Winsize;
 use stockade::{ClauseReport, Denial, Ending, Finished, Subject};
 
 use crate::api;
@@ -18,6 +19,17 @@ impl From<&Denial> for api::Denial {
             origin: denial.origin.clone(),
             grant: denial.grant.to_string(),
             errno: denial.errno,
+        }
+    }
+}
+
+impl From<api::Size> for Winsize {
+    fn from(size: api::Size) -> Self {
+        Self {
+            ws_row: size.rows,
+            ws_col: size.cols,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod files;
 mod line;
 mod message;
 mod methods;
+mod model_terminal;
 mod open;
 mod schema;
 mod server;

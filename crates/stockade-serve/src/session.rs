@@ -10,6 +10,7 @@ use stockade::{Sandbox, Session, Stdio};
 use crate::api;
 use crate::command::{Command, OutputSink};
 use crate::error::{Failure, Kind};
+use crate::model_terminal::ModelTerminal;
 use crate::open;
 
 /// A sandbox that stays open for one client.
@@ -104,11 +105,13 @@ impl ServedSession {
             .args(&spec.argv[1..])
             .stdout(Stdio::Piped)
             .stderr(Stdio::Piped);
-        // A terminal is the input itself: nobody would read from a pipe.
-        command.stdin(if spec.stdin && spec.terminal.is_none() {
-            Stdio::Piped
-        } else {
-            Stdio::Null
+        // The command's terminal takes the size of its model before the command starts, and is the
+        // input itself: nobody would read from a pipe.
+        let model = spec.terminal.map(ModelTerminal::new).transpose()?;
+        command.stdin(match &model {
+            Some(model) => Stdio::Fd(model.end.try_clone()?),
+            None if spec.stdin => Stdio::Piped,
+            None => Stdio::Null,
         });
         command.terminal([spec.terminal.is_some(); 3]);
         if let Some(cwd) = &spec.cwd {
@@ -121,9 +124,6 @@ impl ServedSession {
             command.timeout(limit);
         }
         let command = Command::attend(command.spawn()?, spec.credit, sink)?;
-        if let Some(size) = spec.terminal {
-            command.resize(size)?;
-        }
         let mut commands = self.commands();
         commands.retain(|command| !command.has_ended());
         commands.push(command.clone());

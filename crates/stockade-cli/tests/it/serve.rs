@@ -234,6 +234,13 @@ fn signals_and_sizes_reach_the_command() {
         let signal = json!({"session": session, "command": command, "signal": 10});
         client.ok("signal", signal);
         assert_eq!(client.wait(&session, &command)["exit_code"], 9);
+        for _ in 0..10 {
+            let sized = client.exec_with(json!({
+                "session": session, "argv": ["stty", "size"], "terminal": {"rows": 24, "cols": 80},
+            }));
+            client.wait(&session, &sized);
+            assert_eq!(client.text(&sized, "terminal"), "24 80\r\n");
+        }
         // A terminal is an input that is always open.
         for stdin in [false, true] {
             let terminal = client.exec_with(json!({
@@ -248,11 +255,8 @@ fn signals_and_sizes_reach_the_command() {
             input["data"] = json!({"text": "go\n"});
             client.ok("stdin", input);
             client.wait(&session, &terminal);
-            assert!(
-                client.text(&terminal, "terminal").contains("33 44"),
-                "{:?}",
-                client.notes
-            );
+            let text = client.text(&terminal, "terminal");
+            assert!(text.contains("33 44"), "{:?}", client.notes);
         }
         let killed = client.exec(&session, "sleep 1000");
         client.ok(
