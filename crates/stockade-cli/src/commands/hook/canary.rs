@@ -30,7 +30,7 @@ pub(super) fn check(hook: &AgentHook) -> Result<(), Failure> {
     std::fs::create_dir(&root)?;
     let file = quote(&canary.0.to_string_lossy());
     let command = format!("touch {file}; echo {name}");
-    let line = confined(hook.program(), &root, &name, &command);
+    let line = confined(hook.program(), &root, &name, &["--", &command]);
     let ran = Command::new("bash")
         .args(["-c", &line])
         .current_dir(&root)

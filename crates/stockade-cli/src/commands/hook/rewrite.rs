@@ -67,11 +67,12 @@ fn answer(
     let command = input.get("command")?.as_str()?;
     let root = root.unwrap_or(question.cwd);
     let session = session_name(agent, &question.session_id);
-    let mut command = confined(program, &root, &session, command);
     // Claude Code asks its shell where it is; Gemini CLI refuses `$(…)`, and the others don't ask.
-    if agent == HookedAgent::Claude {
-        command = following(program, &session, &command);
-    }
+    let command = if agent == HookedAgent::Claude {
+        followed(program, &root, &session, command)
+    } else {
+        confined(program, &root, &session, &["--", command])
+    };
     input.insert("command".to_owned(), command.clone().into());
     Some(match agent {
         HookedAgent::Claude => json!({ "hookSpecificOutput": {
@@ -85,20 +86,22 @@ fn answer(
     })
 }
 
-/// The command in a sandbox.
-pub(super) fn confined(program: &Path, root: &Path, session: &str, command: &str) -> String {
+/// A command in a sandbox; `words` are the last ones of `hook exec`.
+pub(super) fn confined(program: &Path, root: &Path, session: &str, words: &[&str]) -> String {
     let program = quote(&program.to_string_lossy());
     let root = quote(&root.to_string_lossy());
-    let command = quote(command);
-    format!("{program} hook exec --session {session} --root {root} -- {command}")
+    let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
+    let words = words.join(" ");
+    format!("{program} hook exec --session {session} --root {root} {words}")
 }
 
-/// The agent's shell follows where the command went.
-fn following(program: &Path, session: &str, confined: &str) -> String {
-    let program = quote(&program.to_string_lossy());
+/// The same, and the agent's shell follows where the command went.
+fn followed(program: &Path, root: &Path, session: &str, command: &str) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let file = format!("/tmp/.stockade-{}", now.map_or(0, |since| since.as_nanos()));
-    let confined = confined.replacen(" -- ", &format!(" --last-directory {file} -- "), 1);
+    let words = ["--last-directory", &file, "--", command];
+    let confined = confined(program, root, session, &words);
+    let program = quote(&program.to_string_lossy());
     format!(
         "{confined}; stockade_code=$?; \
          cd -- \"$({program} exec {session} -q -- head -c 4096 {file} 2>/dev/null)\"; \
@@ -140,7 +143,19 @@ mod tests {
             "{command}"
         );
         assert!(
-            command.contains(r"-- 'echo '\''x'\''; rm -rf $HOME';"),
+            command.contains(r"'--' 'echo '\''x'\''; rm -rf $HOME';"),
+            "{command}"
+        );
+    }
+
+    #[test]
+    fn dashes_in_a_path_are_no_end_of_flags() {
+        let text = r#"{"session_id":"1","cwd":"/a -- b","tool_input":{"command":"ls"}}"#;
+        let answer = ask(HookedAgent::Claude, text).unwrap();
+        let command = answer["hookSpecificOutput"]["updatedInput"]["command"].clone();
+        let command = command.as_str().unwrap();
+        assert!(
+            command.contains("--root '/a -- b' '--last-directory' '/tmp/"),
             "{command}"
         );
     }
