@@ -36,6 +36,7 @@ model = Script("final_answer(6 * 7)")
 PRINTED = {
     "overlay=True) as box:\n    result": "0 hello\n\nadded file\n",
     "http.server": "stdout hello world\n0 True\n",
+    "stockade.batch": "one 0 hello\n",
     "gather": "['0\\n', '1\\n', '2\\n', '3\\n']\n",
     "verify": "False\nFalse\n",
     "map": "True 0 None\nTrue 1 None\nTrue 2 None\n",

@@ -2,6 +2,7 @@
 
 from ._advice import inspect, verify
 from ._aio import AsyncCommand, AsyncSandbox
+from ._batch import batch
 from ._map import map
 from ._sync import Command, Sandbox
 from ._task import Task, TaskResult
@@ -22,6 +23,7 @@ __all__ = [
     "StockadeError",
     "Task",
     "TaskResult",
+    "batch",
     "inspect",
     "map",
     "verify",
