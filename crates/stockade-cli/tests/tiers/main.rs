@@ -62,6 +62,7 @@ const BEYOND: &[(&str, &str)] = &[
         "the kernel's own error where a file without a name can't be linked",
     ),
     ("I05", "a /tmp of its own"),
+    ("L23b", "a first process of its own"),
     ("T01", "a /tmp of its own"),
     ("V03", "a network of its own"),
     ("W03", "a loopback of its own"),

@@ -17,8 +17,9 @@ use super::deadline::{self, Ended};
 use super::diagnose::{self, Facts, errno};
 use super::{Check, Gap, Landlock, Report, Seccomp, Support, System, Tier, cgroup, docker, tools};
 
-/// A child needs a millisecond; on a machine that swaps it may need seconds.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A child needs a millisecond; on a machine that swaps, or is emulated and busy, it may need many
+/// seconds.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) fn probe(helper: &Path) -> Report {
     let facts = Facts::read();

@@ -10,7 +10,8 @@ use std::time::Duration;
 use super::deadline::{self, Ended};
 use super::{Support, Tool};
 
-const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// For a busy machine; a tool that works answers in milliseconds.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) fn bwrap(given: Option<&Path>) -> Tool {
     if !shows_own_pids() {
