@@ -58,6 +58,19 @@ def resident_kib(pid: int | str) -> int:
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("VmRSS"))
 
 
+def by_default() -> None:
+    """What started the tests may ignore the signal, and a program inherits that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Interpreter(subprocess.Popen[str]):
+    """Is killed at the end of a test, also of one that failed."""
+
+    def __exit__(self, *details: object) -> None:
+        self.kill()
+        super().__exit__(*details)  # type: ignore[arg-type]
+
+
 class RobustnessTest(unittest.TestCase):
     def setUp(self) -> None:
         self.mark = str(uuid.uuid4())
@@ -87,7 +100,7 @@ class RobustnessTest(unittest.TestCase):
     def python(self, program: str, **settings: object) -> subprocess.Popen[str]:
         """Another interpreter, which prints when it is ready."""
         argv = [sys.executable, "-c", program, str(self.project)]
-        return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, **settings)  # type: ignore[call-overload, no-any-return]
+        return Interpreter(argv, stdout=subprocess.PIPE, text=True, preexec_fn=by_default, **settings)  # type: ignore[call-overload, no-any-return]
 
     def test_program_that_is_missing_or_something_else(self) -> None:
         silent = self.project / "silent"
