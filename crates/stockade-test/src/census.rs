@@ -1,11 +1,15 @@
 //! Which processes belong to a fixture, whatever namespace, session or parent they have now.
 //!
 //! A process is recognised by any of: the fixture's token in its environment or arguments, a
-//! working directory below the fixture, or a mount namespace of its own that mounts something of
-//! the fixture. Seen from the host, a sandboxed process keeps at least the last.
+//! working directory below the fixture, or a root of its own in which something is mounted at the
+//! fixture's path. Seen from the host, a sandboxed process keeps at least the last.
+//!
+//! A mount namespace of its own is not enough: each sandbox that starts while a case has something
+//! mounted on the host has a copy of that mount until it leaves the host's root.
 
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -32,7 +36,6 @@ impl Member {
 /// Every live process that belongs to the fixture at `base` or carries `token`.
 pub fn members(base: &Path, token: &str) -> Vec<Member> {
     let own = std::process::id().to_string();
-    let own_mounts = fs::read_link("/proc/self/ns/mnt").ok();
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -45,7 +48,7 @@ pub fn members(base: &Path, token: &str) -> Vec<Member> {
             // Opened before it is judged, so that the pid can't come to mean another process.
             let pid: i32 = name.parse().ok()?;
             let pidfd = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
-            if is_zombie(&proc) || !belongs(&proc, base, token, own_mounts.as_deref()) {
+            if is_zombie(&proc) || !belongs(&proc, base, token) {
                 return None;
             }
             let parent = parent(&proc);
@@ -102,8 +105,7 @@ pub fn end_all(base: &Path, token: &str) {
     }
 }
 
-fn belongs(proc: &Path, base: &Path, token: &str, own_mounts: Option<&Path>) -> bool {
-    let base_text = base.as_os_str().as_encoded_bytes();
+fn belongs(proc: &Path, base: &Path, token: &str) -> bool {
     let holds = |file: &str, needle: &[u8]| {
         fs::read(proc.join(file)).is_ok_and(|bytes| contains(&bytes, needle))
     };
@@ -113,8 +115,23 @@ fn belongs(proc: &Path, base: &Path, token: &str, own_mounts: Option<&Path>) -> 
     if fs::read_link(proc.join("cwd")).is_ok_and(|cwd| cwd.starts_with(base)) {
         return true;
     }
-    fs::read_link(proc.join("ns/mnt")).is_ok_and(|mounts| Some(mounts.as_path()) != own_mounts)
-        && holds("mountinfo", base_text)
+    has_own_root(proc) && mounts_at_or_below(proc, base)
+}
+
+fn has_own_root(proc: &Path) -> bool {
+    let identity = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
+    identity(&proc.join("root")).ok() != identity("/".as_ref()).ok()
+}
+
+/// Mount points are told as the process sees them: those of a root that it is about to leave are
+/// below another path.
+fn mounts_at_or_below(proc: &Path, base: &Path) -> bool {
+    const MOUNT_POINT: usize = 4;
+    let mounts = fs::read_to_string(proc.join("mountinfo")).unwrap_or_default();
+    let mut points = mounts
+        .lines()
+        .filter_map(|line| line.split(' ').nth(MOUNT_POINT));
+    points.any(|point| Path::new(point).starts_with(base))
 }
 
 fn is_zombie(proc: &Path) -> bool {
