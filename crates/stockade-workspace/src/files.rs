@@ -338,20 +338,33 @@ fn remove_deep_tree(path: &Path) -> Result<(), Error> {
     fs::remove_dir(path).trying("remove", path)
 }
 
-/// The same for a tree that may have directories which even their owner can't enter, such as
-/// those that an overlay works in.
-pub(crate) fn remove_tree_of_others(path: &Path) -> Result<(), Error> {
+/// Removes a directory with everything in it, also where a command or an overlay made directories
+/// that even their owner can't enter. It may be gone already.
+///
+/// # Errors
+/// If something in it can't be removed.
+pub fn remove_tree_of_others(path: &Path) -> Result<(), Error> {
     if !rustix::process::geteuid().is_root() {
         open_up(path);
     }
     remove_tree(path)
 }
 
-/// What can't be opened up is complained about when it can't be removed.
+/// What can't be opened up is complained about when it can't be removed. A name is looked up once:
+/// whoever puts a link in its place changes nothing outside.
 fn open_up(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
-    let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(directory) = rustix::fs::open(path, flags, Mode::empty()) else {
+        return;
+    };
+    let directory_path = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    let _ = fs::set_permissions(&directory_path, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(&directory_path)
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             open_up(&entry.path());
         }
@@ -369,6 +382,33 @@ pub(crate) fn remove_file(path: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn opening_up_follows_no_link() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |name: &str| {
+            fs::metadata(dir.path().join(name))
+                .unwrap()
+                .permissions()
+                .mode()
+                & 0o777
+        };
+        for name in ["outside", "tree", "tree/closed"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("../outside", dir.path().join("tree/link")).unwrap();
+        std::os::unix::fs::symlink("tree", dir.path().join("top")).unwrap();
+        for (name, mode) in [("outside", 0o755), ("tree/closed", 0o000), ("tree", 0o500)] {
+            let mode = fs::Permissions::from_mode(mode);
+            fs::set_permissions(dir.path().join(name), mode).unwrap();
+        }
+        open_up(&dir.path().join("top"));
+        assert_eq!(mode("tree"), 0o500);
+        open_up(&dir.path().join("tree"));
+        assert_eq!((mode("tree"), mode("tree/closed")), (0o700, 0o700));
+        assert_eq!(mode("outside"), 0o755);
+    }
 
     #[test]
     fn a_deep_tree_is_removed_without_a_descriptor_for_each_level() {

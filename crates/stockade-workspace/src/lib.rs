@@ -63,6 +63,7 @@ mod xattr;
 
 pub use diff::{Change, ChangeKind, Diff, FileInfo, Text};
 pub use error::Error;
+pub use files::remove_tree_of_others;
 pub use fsck::FsckReport;
 pub use gc::GcReport;
 pub use guard::{

@@ -285,6 +285,35 @@ fn an_interrupt_ends_everything_and_leaves_nothing() {
     }
 }
 
+/// A sandbox may write where temporary files are, and leave there what the next batch looks at.
+#[test]
+fn what_others_planted_is_neither_waited_for_nor_followed() {
+    let context = context();
+    let temporary = context.home().join("tmp");
+    let outside = context.home().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("lock"), "").unwrap();
+    fs::write(outside.join("kept"), "").unwrap();
+    let planted = ["pipe", "link", "with-link", "abandoned"].map(|name| {
+        let planted = temporary.join(format!("stockade-batch-{name}"));
+        fs::create_dir(&planted).unwrap();
+        planted
+    });
+    let [pipe, link, with_link, abandoned] = &planted;
+    rustix::fs::mkfifoat(rustix::fs::CWD, pipe.join("lock"), 0o600.into()).unwrap();
+    std::os::unix::fs::symlink(outside.join("lock"), link.join("lock")).unwrap();
+    std::os::unix::fs::symlink(&outside, temporary.join("stockade-batch-0")).unwrap();
+    for planted in [with_link, abandoned] {
+        fs::write(planted.join("lock"), "").unwrap();
+    }
+    std::os::unix::fs::symlink(&outside, with_link.join("link")).unwrap();
+    write_tasks(&context, &[json!({"id": "a", "argv": ["true"]})]);
+    let ran = context.stockade(["batch", "tasks.jsonl"]).ends_with(0);
+    assert_eq!(results(&ran.stdout).len(), 1);
+    assert!(outside.join("kept").exists() && outside.join("lock").exists());
+    assert!(!abandoned.exists() && !with_link.exists());
+}
+
 #[test]
 fn bad_input_is_told() {
     let context = context();

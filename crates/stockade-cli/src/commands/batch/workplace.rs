@@ -9,6 +9,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::{Mode, OFlags};
+
 use super::task::Task;
 
 const PREFIX: &str = "stockade-batch-";
@@ -101,7 +103,7 @@ fn remove_abandoned(parent: &Path) {
             continue;
         }
         // A directory that has no lock yet belongs to a batch that begins.
-        if let Ok(lock) = File::open(entry.path().join(LOCK))
+        if let Ok(lock) = open_lock(&entry.path())
             && lock.try_lock().is_ok()
         {
             remove(&entry.path());
@@ -109,20 +111,13 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-/// Removes a directory, also where the command took away its own permissions.
-fn remove(dir: &Path) {
-    if fs::remove_dir_all(dir).is_err() {
-        unlock(dir);
-        let _ = fs::remove_dir_all(dir);
-    }
+/// A sandbox may write where temporary files are: nothing that has the name is waited for or followed.
+fn open_lock(dir: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(dir.join(LOCK), flags, Mode::empty())?.into())
 }
 
-fn unlock(dir: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    let _ = fs::set_permissions(dir, fs::Permissions::from_mode(0o700));
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            unlock(&entry.path());
-        }
-    }
+/// What can't be removed stays, visibly.
+fn remove(dir: &Path) {
+    let _ = stockade_workspace::remove_tree_of_others(dir);
 }
