@@ -44,8 +44,8 @@ fn a_kill_at_any_moment_leaves_nothing() {
 }
 
 fn kill_at_any_moment(sessions: &Sessions, rounds: u32) {
-    let groups = control_groups();
     sessions.open(&["spared"]);
+    let mut owners = vec![sessions.owner("spared")];
     let mut random = Random(u64::from(std::process::id()));
     for round in 0..rounds {
         let victim = VICTIMS[random.below(VICTIMS.len())];
@@ -57,6 +57,7 @@ fn kill_at_any_moment(sessions: &Sessions, rounds: u32) {
         let name = format!("r{round}");
         sessions.open(&[&name]);
         let processes = Processes::of(sessions.owner(&name));
+        owners.push(processes.owner);
         let seconds = format!("2{:08}{round:03}", std::process::id());
         let script = format!("while echo x > f; do rm f; done & exec sleep {seconds}");
         let mut client = sessions.start(&name, &script);
@@ -69,10 +70,11 @@ fn kill_at_any_moment(sessions: &Sessions, rounds: u32) {
             Victim::Supervisor => kill_all(&[processes.supervisor]),
         }
         if matches!(victim, Victim::Command) {
-            // The kill may have come before the command: then it is still to come.
+            // The kill may have come before the command, or before what the command starts.
             await_that(&what, || {
-                kill_all(&with_word(&seconds));
-                client.try_wait().unwrap().is_some()
+                let commands = with_word(&seconds);
+                kill_all(&commands);
+                commands.is_empty() && client.try_wait().unwrap().is_some()
             });
         }
         let ended = client.wait_with_output().unwrap();
@@ -114,20 +116,25 @@ fn kill_at_any_moment(sessions: &Sessions, rounds: u32) {
     assert!(!mounts.contains(project.to_str().unwrap()), "{mounts}");
     let close = ["session", "close", "--all"];
     sessions.0.stockade(close).ends_with(0);
-    await_that("a control group is left", || control_groups() <= groups);
+    await_that("a control group is left", || {
+        let groups = control_groups();
+        !owners.iter().any(|owner| {
+            let prefix = format!("stockade-{}-", owner.as_raw_nonzero());
+            groups.iter().any(|group| group.starts_with(&prefix))
+        })
+    });
     let left: Vec<_> = fs::read_dir(sessions.0.temporary()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// How many control groups of sandboxes there are.
-fn control_groups() -> usize {
-    let mut found = 0;
+/// The names of all control groups; those of a sandbox begin with its owner's process id.
+fn control_groups() -> Vec<String> {
+    let mut found = Vec::new();
     let mut waiting = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(directory) = waiting.pop() {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                let name = entry.file_name();
-                found += usize::from(name.to_string_lossy().contains("stockade"));
+                found.push(entry.file_name().to_string_lossy().into_owned());
                 waiting.push(entry.path());
             }
         }
