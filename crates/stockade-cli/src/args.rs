@@ -148,7 +148,7 @@ pub(crate) enum Command {
 /// How a result is printed; the same for every command.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct OutputArgs {
-    /// Print JSON (versioned: `"schema": 1`); for `run`, what Stockade itself says on stderr
+    /// Print JSON (versioned: `"schema": 1`); for `run`, a line on stderr for each event
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }

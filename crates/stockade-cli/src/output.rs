@@ -3,12 +3,14 @@
 //! `anstream` strips colours where the stream is no terminal, or `NO_COLOR` or `TERM=dumb` say so.
 
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureRecord};
 
 /// The version of every JSON document this program prints. It changes when a field changes its
 /// meaning or goes away, not when one is added.
@@ -119,6 +121,39 @@ fn escaped(text: &str, harmful: impl Fn(char) -> bool + Copy) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// What a program that reads JSON is told while a command runs and after it.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+enum Event<'a> {
+    Error { error: FailureRecord<'a> },
+    Explanation { explanation: &'a [String] },
+    Warning { warning: &'a str },
+}
+
+/// Where records go instead of standard error.
+static RECORDS: OnceLock<File> = OnceLock::new();
+
+/// Has all later records written to a descriptor of their own.
+#[cfg(target_os = "linux")]
+pub(crate) fn send_records_to(file: File) {
+    // Only the first is asked for by anybody.
+    let _ = RECORDS.set(file);
+}
+
+fn tell_event(event: &Event<'_>) -> io::Result<()> {
+    record(versioned(event)?)
+}
+
+/// Writes a JSON document on a line of its own, so that it can be told from what the command itself
+/// wrote.
+pub(crate) fn record(mut document: String) -> io::Result<()> {
+    document.push('\n');
+    match RECORDS.get() {
+        Some(mut file) => file.write_all(document.as_bytes()),
+        None => io::stderr().lock().write_all(document.as_bytes()),
+    }
+}
+
 /// Tells the person what went wrong. There is nowhere left to report a failure to do so.
 pub(crate) fn failure(failure: &Failure, format: Format) {
     let _ = match format {
@@ -127,27 +162,33 @@ pub(crate) fn failure(failure: &Failure, format: Format) {
     };
 }
 
+/// Writes lines to stderr at once: others write there, too.
+fn say(text: &str) -> io::Result<()> {
+    let stderr = io::stderr();
+    let mut text = match anstream::AutoStream::choice(&stderr) {
+        anstream::ColorChoice::Never => anstream::adapter::strip_str(text).to_string(),
+        _ => text.to_owned(),
+    };
+    text.push('\n');
+    stderr.lock().write_all(text.as_bytes())
+}
+
 /// One line of advice or warning on stderr.
 pub(crate) fn warn(message: &str, format: Format) {
-    let mut err = anstream::stderr().lock();
     let _ = match format {
-        Format::Text => writeln!(err, "{SO_SO}warning:{SO_SO:#} {}", printable(message)),
-        Format::Json => {
-            let record = serde_json::json!({ "schema": SCHEMA, "warning": message });
-            writeln!(err, "{record}")
-        }
+        Format::Text => say(&format!("{SO_SO}warning:{SO_SO:#} {}", printable(message))),
+        Format::Json => tell_event(&Event::Warning { warning: message }),
     };
 }
 
 /// What was done, on stderr.
 #[cfg(target_os = "linux")]
 pub(crate) fn note(message: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{}", printable(message));
+    let _ = say(&printable(message));
 }
 
 /// Several lines about what is about to happen, on stderr.
 pub(crate) fn explanation(lines: &[String], format: Format) {
-    let mut err = anstream::stderr().lock();
     let _ = match format {
         Format::Text => {
             let lines: Vec<_> = lines.iter().map(|line| printable(line)).collect();
@@ -155,33 +196,27 @@ pub(crate) fn explanation(lines: &[String], format: Format) {
                 .split_first()
                 .map_or(("", &[][..]), |(first, rest)| (&**first, rest));
             let rest = rest.join("\n  ");
-            writeln!(err, "{BOLD}{first}{BOLD:#}\n  {rest}")
+            say(&format!("{BOLD}{first}{BOLD:#}\n  {rest}"))
         }
-        Format::Json => {
-            let record = serde_json::json!({ "schema": SCHEMA, "explanation": lines });
-            writeln!(err, "{record}")
-        }
+        Format::Json => tell_event(&Event::Explanation { explanation: lines }),
     };
 }
 
 /// What the person could do next, on stderr.
 pub(crate) fn hint(text: &str) -> io::Result<()> {
-    let mut err = anstream::stderr().lock();
-    writeln!(err, "{BOLD}hint:{BOLD:#} {}", indented(text))
+    say(&format!("{BOLD}hint:{BOLD:#} {}", indented(text)))
 }
 
 fn failure_text(failure: &Failure) -> io::Result<()> {
     let message = failure.message();
-    let mut err = anstream::stderr().lock();
-    writeln!(err, "{BAD}error:{BAD:#} {}", indented(&message))?;
-    drop(err);
+    say(&format!("{BAD}error:{BAD:#} {}", indented(&message)))?;
     failure.next_step().map_or(Ok(()), hint)
 }
 
-/// On one line, so that it can be told from what the command itself wrote.
 fn failure_json(failure: &Failure) -> io::Result<()> {
-    let record = serde_json::json!({ "schema": SCHEMA, "error": failure.record() });
-    writeln!(io::stderr().lock(), "{record}")
+    tell_event(&Event::Error {
+        error: failure.record(),
+    })
 }
 
 #[cfg(test)]

@@ -593,13 +593,26 @@ pub struct Report {
 pub struct Clause {
     /// Which one.
     pub clause: String,
-    /// `fully`, `partly` or `not at all`.
-    pub enforcement: String,
+    /// How far it holds.
+    pub enforcement: Enforcement,
     /// By what.
     pub mechanism: String,
     /// What is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<String>,
+}
+
+/// How far a clause holds.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "a version has these values")]
+pub enum Enforcement {
+    /// In full.
+    Full,
+    /// With a gap that is named.
+    Partial,
+    /// Not at all.
+    None,
 }
 
 /// Result of `close`: what belongs to no single command.

@@ -1,7 +1,7 @@
 //! What the engine reports, as the protocol has it.
 
 use rustix::termios::Winsize;
-use stockade::{ClauseReport, Denial, Ending, Finished, Subject};
+use stockade::{ClauseReport, Denial, Ending, Enforcement, Finished, Subject};
 
 use crate::api;
 
@@ -38,7 +38,11 @@ impl From<&ClauseReport> for api::Clause {
     fn from(clause: &ClauseReport) -> Self {
         Self {
             clause: clause.clause.to_string(),
-            enforcement: clause.enforcement.to_string(),
+            enforcement: match clause.enforcement {
+                Enforcement::Full => api::Enforcement::Full,
+                Enforcement::Partial => api::Enforcement::Partial,
+                Enforcement::None => api::Enforcement::None,
+            },
             mechanism: clause.mechanism.clone(),
             gap: clause.gap.clone(),
         }

@@ -77,7 +77,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Outcome")]
     pub(crate) explain: bool,
 
-    /// Write the enforcement report, in JSON
+    /// Write the enforcement report, in JSON; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Outcome")]
     pub(crate) report: Option<PathBuf>,
 
@@ -100,6 +100,10 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+
+    /// With `--json`: write the events to this descriptor instead of stderr
+    #[arg(long, value_name = "N", requires = "json", help_heading = "Output")]
+    pub(crate) json_fd: Option<i32>,
 
     /// Say nothing but errors
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]

@@ -22,6 +22,7 @@ mod hint_list;
 mod hints;
 mod init;
 mod inspect;
+mod json_documents;
 mod library_hints;
 mod machine_hints;
 mod mcp;

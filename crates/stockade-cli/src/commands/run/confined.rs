@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,6 +31,9 @@ pub(super) fn run(
     profile: &Profile,
     store: Option<&Path>,
 ) -> Result<Exit, Failure> {
+    if let Some(number) = args.json_fd {
+        output::send_records_to(inherited(number)?.into());
+    }
     // One is enough: whoever holds the user's terminal can type on it, or leave it in a bad mode.
     let has_terminal = std::io::stdin().is_terminal()
         || std::io::stdout().is_terminal()
@@ -109,7 +112,7 @@ pub(super) fn run(
     };
     let written = report_file
         .as_mut()
-        .map_or(Ok(()), |file| write_report(file, &finished, &seen));
+        .map_or(Ok(()), |file| Outcome::of(&finished, &seen).write(file));
     tell(args, &finished);
     if !args.quiet {
         seen.tell(Format::of(args.output.json));
@@ -126,6 +129,10 @@ pub(super) fn run(
         if exit.code() == 0 {
             exit = Exit::Negative;
         }
+    }
+    if Format::of(args.output.json) == Format::Json {
+        let record = Outcome::of(&finished, &seen).to_event(exit)?;
+        output::record(record)?;
     }
     Ok(exit)
 }
@@ -152,7 +159,13 @@ pub(crate) fn network(
     })))
 }
 
+/// As the name of a file.
+const STDOUT: &str = "-";
+
 fn create(place: &Place, name: &Path, roots: &[AbsPath]) -> Result<File, Failure> {
+    if name == STDOUT {
+        return Ok(std::io::stdout().as_fd().try_clone_to_owned()?.into());
+    }
     let path = place.file(name)?;
     let failed = |error: std::io::Error| {
         let what = format!("can't write the report to `{path}`");
@@ -165,44 +178,67 @@ fn create(place: &Place, name: &Path, roots: &[AbsPath]) -> Result<File, Failure
     Ok(file)
 }
 
-fn write_report(file: &mut File, finished: &Finished, seen: &Seen) -> Result<(), Failure> {
-    #[derive(Serialize)]
-    struct Document<'a> {
-        #[serde(flatten)]
-        report: &'a Report,
-        #[serde(flatten)]
-        seen: &'a Seen,
+/// The report, and what was seen in the output where somebody looked.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    #[serde(flatten)]
+    seen: &'a Seen,
+}
+
+impl<'a> Outcome<'a> {
+    fn of(finished: &'a Finished, seen: &'a Seen) -> Self {
+        Self {
+            report: &finished.report,
+            seen,
+        }
     }
-    let document = Document {
-        report: &finished.report,
-        seen,
-    };
-    let written = serde_json::to_vec_pretty(&document)
-        .map_err(std::io::Error::from)
-        .and_then(|text| file.write_all(&text))
-        .and_then(|()| file.write_all(b"\n"));
-    written.map_err(|error| {
-        Failure::new(
-            Exit::NotSetUp,
-            anyhow::Error::new(error).context("can't write the report"),
-        )
-    })
+
+    fn write(&self, file: &mut File) -> Result<(), Failure> {
+        let written = serde_json::to_vec_pretty(self)
+            .map_err(std::io::Error::from)
+            .and_then(|text| file.write_all(&text))
+            .and_then(|()| file.write_all(b"\n"));
+        written.map_err(|error| {
+            Failure::new(
+                Exit::NotSetUp,
+                anyhow::Error::new(error).context("can't write the report"),
+            )
+        })
+    }
+
+    /// The last event of a run.
+    fn to_event(&self, exit: Exit) -> std::io::Result<String> {
+        #[derive(Serialize)]
+        struct Ended<'a> {
+            event: &'static str,
+            exit_code: u8,
+            #[serde(flatten)]
+            outcome: &'a Outcome<'a>,
+        }
+        Ok(serde_json::to_string(&Ended {
+            event: "ended",
+            exit_code: exit.code(),
+            outcome: self,
+        })?)
+    }
 }
 
 /// The descriptors that the user wants the command to have, which this program inherited.
 fn passed_descriptors(numbers: &[i32]) -> Result<Vec<(OwnedFd, i32)>, Failure> {
     numbers
         .iter()
-        .map(|number| {
-            // Opening the entry would make a new description; the same one must be handed on.
-            stockade_linux::inherited_descriptor(*number)
-                .map(|fd| (fd, *number))
-                .map_err(|error| {
-                    let what = format!("descriptor {number} can't be passed on");
-                    Failure::new(Exit::Usage, anyhow::Error::new(error).context(what))
-                })
-        })
+        .map(|number| Ok((inherited(*number)?, *number)))
         .collect()
+}
+
+fn inherited(number: i32) -> Result<OwnedFd, Failure> {
+    // Opening the entry in `/proc` would make a new description.
+    stockade_linux::inherited_descriptor(number).map_err(|error| {
+        let what = format!("descriptor {number} can't be used");
+        Failure::new(Exit::Usage, anyhow::Error::new(error).context(what))
+    })
 }
 
 /// What was refused, in a few lines on standard error.
