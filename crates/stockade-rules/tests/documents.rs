@@ -13,7 +13,7 @@ use stockade_rules::protected::{Anchor, Effect, Extent, Judge, PROTECTED};
 const INTRO: &str = "# Protected names
 
 Some files in a project make code run on the host later, when nobody thinks of the sandbox any more:
-hooks and configuration of git and Mercurial, settings of editors and agents, start-up files of shells. A sandboxed
+hooks and configuration of git, Mercurial and Jujutsu, settings of editors and agents, start-up files of shells. A sandboxed
 command can't put such files in place, although it may write everything else in the project.
 
 A name is on the list if refusing it stops code from running on the host that would not have run
@@ -69,6 +69,37 @@ Other content is refused when git has written it. The file then holds again what
 missing, and the report lists it.
 ";
 
+const LEFT_OUT: &str = "
+## Names that are not protected
+
+Refusing these would stop no code that does not run otherwise, or would stop a project's ordinary work:
+
+- `info/attributes` and `core.attributesFile`: attributes choose among filters and drivers that the
+  configuration defines, and so does `.gitattributes`, which anybody may commit.
+- `gitdir` in `.git/worktrees/NAME`: it says where the working tree is; git neither runs nor reads
+  configuration from there.
+- `sequencer/todo`: `cherry-pick` and `revert` accept no command but their own in it.
+- `rebase-merge/git-rebase-todo.backup` and `done`: git compares them and runs nothing.
+- `rebase-apply`: `git am` reads patches, flags and an author from it, and runs nothing.
+- `objects/info/alternates`: objects are named by their hash, wherever they come from.
+- `.gitmodules`: git ignores commands in it (`update = !…`).
+- `.svn`: Subversion has hooks on servers only, and reads commands from the home directory only.
+- `.jj/repo/config-id` and `.jj/workspace-config-id`: they choose among the configurations that jj keeps in
+  the home directory (since 0.37), which the user wrote.
+- `.jj/repo/store/git_target`: it names a git directory, and the hooks and configuration of every git
+  directory that the sandbox can write are judged.
+- The rest of `.jj`, such as `.jj/working_copy`: state and history, which jj reads and does not run.
+- `.github/workflows`, `Makefile`, `package.json`, `build.rs`: the project's own code, which a
+  person runs knowingly or which runs elsewhere after review.
+- `.pre-commit-config.yaml`, `lefthook.yml` and the like: where a person has installed the tool's hook,
+  `git commit` on the host runs the commands in them. They are the project's own code all the same. The
+  linters and tests that such hooks start take code and plugins from the project, so most projects run
+  their own code at a commit whatever these files hold. And the files change often: protected, they would
+  stop `git pull` and `git rebase` inside. To make such a file read-only, use
+  `--deny-write .pre-commit-config.yaml`. To commit without running the project's code on the host, use
+  `stockade run -- git commit` or `git commit --no-verify`.
+";
+
 const KEYS_INTRO: &str = "
 ## Keys of git's configuration
 
@@ -94,6 +125,8 @@ fn passes(judge: Judge) -> &'static str {
         }
         Judge::Config => "keys that do no harm, see below",
         Judge::Index => "entries in the working tree and in no git directory; no split index",
+        Judge::JujutsuConfig => "`revset-aliases`, `user`",
+        Judge::JujutsuRepository => "a path to a `.jj/repo` that the sandbox may write",
         Judge::MercurialConfig => "addresses in `paths`, `ui.username`, `phases.publish`",
         Judge::MercurialShare => "a path to an `.hg` that the sandbox may write",
         Judge::Never => "nothing",
@@ -146,6 +179,7 @@ fn rendered() -> String {
         writeln!(page, "| `{name}` | {place} | {passes} | {} |", row.reason).unwrap();
     }
     page.push_str(OLD_CONTENT);
+    page.push_str(LEFT_OUT);
     page.push_str(KEYS_INTRO);
     for (effect, heading) in [
         (Effect::RunsProgram, "Keys that run a program"),

@@ -79,6 +79,41 @@ pub(crate) fn cases() -> Vec<Case> {
             )
             .boxed(host("grep -q 'n = last' .git/config"))
             .boxed(host("test -z \"$(find . -name '.stockade-*')\"")),
+        allowed("M06e", "the launcher is killed while names are moved")
+            .needs(Need::Tool("perl"))
+            .control(NOTHING_TO_SHOW)
+            // No process has a number as high as that (PID_MAX_LIMIT is 4194304).
+            .setup(
+                "mkdir d; echo in > d/f; echo file > c; echo old > .stockade-move-4194305-1-1-left
+                 mkdir .stockade-move-4194305-1-2-list; echo more > .stockade-move-4194305-1-2-list/f",
+            )
+            // Counting is the clock: each round kills a little later.
+            .launcher(
+                "cat > move.pl <<'EOF'
+while (1) { rename 'd', 'hooks'; rename 'hooks', 'd'; rename 'c', 'config'; rename 'config', 'c' }
+EOF
+                 n=0; while [ $n -lt 40 ]; do @RUN@ perl move.pl & pid=$!
+                 i=0; while [ $i -lt $((20000 + n * 1500)) ]; do i=$((i + 1)); done
+                 kill -9 $pid; wait $pid; n=$((n + 1)); done 2> /dev/null
+                 echo @MARK@; i=0; while ls -A | grep -q '^.stockade-' && [ $i -lt 50 ]; do
+                 i=$((i + 1)); @RUN@ perl -e 'rename q(missing), q(other)'; done",
+            )
+            .boxed(host("test $(cat d/f hooks/f) = in"))
+            .boxed(host("test $(cat c config) = file"))
+            .boxed(host("test $(cat left) = old && test $(cat list/f) = more"))
+            .boxed(host("test -z \"$(find . -name '.stockade-*')\"")),
+        allowed("M06f", "what an earlier run left gets no name that it could not be given")
+            .needs(Need::Tool("perl"))
+            .control(NOTHING_TO_SHOW)
+            .setup(
+                "for name in .envrc .bashrc denied taken; do echo planted > .stockade-move-4194305-1-1-$name; done
+                 mkdir .stockade-move-4194305-1-1-.vscode; echo own > taken; echo x > f
+                 echo planted > .stockade-move-4194305-1-1-.vscode/tasks.json; echo ok > .stockade-move-4194305-1-1-free",
+            )
+            .flag(Flag::DenyWrite("@P@/denied".into()))
+            .sh("echo @MARK@; perl -e 'rename q(missing), q(other)'; perl -e 'rename q(f), q(config)'")
+            .boxed(host("test -e config && test $(cat free) = ok && test $(cat taken) = own"))
+            .boxed(host("test ! -e .envrc && test ! -e .bashrc && test ! -e .vscode && test ! -e denied")),
         allowed("M07", "nothing of the run stays in /tmp, /run or /dev/shm")
             .needs(Need::Userns)
             .control(NOTHING_TO_SHOW)

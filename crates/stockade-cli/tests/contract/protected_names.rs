@@ -6,6 +6,9 @@ use stockade_test::{Case, Flag, Need, allowed, attack, host, prints};
 const HG: &str = "printf '[ui]\\nusername = n\\n[trusted]\\nusers = *\\n' > @HOME@/.hgrc; hg init . && echo 1 > f && hg add -q f && hg commit -qm one && hg init n";
 const HG_HOOK: &str = "hook='[hooks]\npre-status = touch @OUT@/pwned'; ";
 
+/// The pager runs at `jj log` and `jj status`.
+const JJ_PAGER: &str = "pager='[ui]\npager = \"touch @OUT@/pwned\"\n';";
+
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = names();
     let has_hg = |case: Case| case.needs(Need::Tool("hg"));
@@ -45,6 +48,32 @@ fn mercurial() -> Vec<Case> {
 
 fn names() -> Vec<Case> {
     vec![
+        attack("M09", "programs in the configuration of a Jujutsu repository")
+            .setup("mkdir -p .jj/repo old/.jj/repo; printf '[user]\\nname = \"n\"\\n' > old/.jj/repo/config.toml")
+            .sh(format!(
+                "{JJ_PAGER} printf \"$pager\" > .jj/repo/config.toml; printf \"$pager\" > .jj/workspace-config.toml
+                 printf \"$pager\" >> old/.jj/repo/config.toml; mkdir -p made/.jj/repo; printf \"$pager\" > t; mv t made/.jj/repo/config.toml"
+            ))
+            .leak(host("grep -q pager .jj/repo/config.toml"))
+            .leak(host("grep -q pager .jj/workspace-config.toml"))
+            .leak(host("grep -q pager old/.jj/repo/config.toml"))
+            .leak(host("grep -q pager made/.jj/repo/config.toml")),
+        attack("M09b", "a Jujutsu workspace that uses a prepared directory as its repository, or is one")
+            .sh(format!(
+                "{JJ_PAGER} mkdir -p evil whole/repo w/.jj m/.jj l/.jj e/.jj; printf \"$pager\" > evil/config.toml
+                 printf \"$pager\" > whole/repo/config.toml; printf @P@/evil > w/.jj/repo; ln -s @P@/evil l/.jj/repo
+                 : > e/.jj/repo; cp -r evil t; mv t m/.jj/repo; mkdir c; mv whole c/.jj"
+            ))
+            .leak(host("test -s w/.jj/repo"))
+            .leak(host("test -e l/.jj/repo"))
+            .leak(host("test -e e/.jj/repo"))
+            .leak(host("grep -q pager m/.jj/repo/config.toml"))
+            .leak(host("grep -q pager c/.jj/repo/config.toml")),
+        allowed("M09c", "what jj writes at a clone and for a second workspace")
+            .sh("mkdir -p .jj/repo second/.jj; printf '[revset-aliases]\\n\"trunk()\" = \"main@origin\"\\n' > .jj/repo/config.toml
+                 printf @P@/.jj/repo > second/.jj/repo; echo done")
+            .boxed(host("grep -q trunk .jj/repo/config.toml"))
+            .boxed(host("test \"$(cat second/.jj/repo)\" = @P@/.jj/repo")),
         attack("M01", "shell start-up files in the project")
             .sh("for f in .bashrc .zshrc .profile .bash_profile .zprofile; do echo x > $f; done")
             .leak(host("test -e .bashrc"))

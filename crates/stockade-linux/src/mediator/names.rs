@@ -259,7 +259,13 @@ impl Worker<'_, '_> {
             let is_there = flags.contains(RenameFlags::NOREPLACE);
             return Err(if is_there { Errno::EXIST } else { Errno::BUSY });
         }
-        let moved = look_at(&from)?;
+        let mut moved = look_at(&from);
+        if moved.is_err() || self.needs_guard(&to.path) {
+            self.restore_leftovers(caller, &from.directory);
+            self.restore_leftovers(caller, &to.directory);
+            moved = look_at(&from);
+        }
+        let moved = moved?;
         let replaced = match look_at(&to) {
             Ok(_) if flags.contains(RenameFlags::NOREPLACE) => return Err(Errno::EXIST),
             Ok(stat) => Some(stat),

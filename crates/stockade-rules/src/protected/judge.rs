@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::git::{ConfigContext, config, index, redirect, sequencer, todo};
-use super::mercurial;
+use super::{jujutsu, mercurial};
 
 /// How the content of a protected file may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +17,10 @@ pub enum Judge {
     Config,
     /// An index whose entries lie in the working tree and in no git directory.
     Index,
+    /// Jujutsu's configuration of a repository: aliases of revisions, a name and an address.
+    JujutsuConfig,
+    /// A path that leads to the `.jj/repo` of another workspace; see [`Outcome::LeadsTo`].
+    JujutsuRepository,
     /// Mercurial's configuration of a repository: addresses and a name.
     MercurialConfig,
     /// A path that leads to the `.hg` of another repository; see [`Outcome::LeadsTo`].
@@ -102,6 +106,9 @@ impl Judge {
             )),
             Self::Config => config::judge(old, new, context).map(pass),
             Self::Index => index::judge(new).map(pass),
+            Self::JujutsuConfig => jujutsu::judge(old, new).map(pass),
+            // An empty path leads to `.jj` itself.
+            Self::JujutsuRepository => Ok(Outcome::LeadsTo(new)),
             Self::MercurialConfig => mercurial::judge(old, new).map(pass),
             Self::MercurialShare => {
                 Ok(mercurial::shared_path(new).map_or(Outcome::Pass, Outcome::LeadsTo))

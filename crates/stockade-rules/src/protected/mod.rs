@@ -12,6 +12,7 @@ mod candidates;
 mod fold;
 pub mod git;
 mod judge;
+pub mod jujutsu;
 pub mod mercurial;
 mod table;
 

@@ -1,18 +1,6 @@
 //! The one table of protected names.
 //!
-//! Left out, because refusing them would stop nothing:
-//! - `info/attributes` and `core.attributesFile`: attributes choose among filters and drivers that
-//!   the configuration defines, and so does `.gitattributes`, which anybody may commit.
-//! - `gitdir` in `.git/worktrees/NAME`: it says where the working tree is; git neither runs nor
-//!   reads configuration from there.
-//! - `sequencer/todo`: `cherry-pick` and `revert` accept no command but their own in it.
-//! - `rebase-merge/git-rebase-todo.backup` and `done`: git compares them and runs nothing.
-//! - `rebase-apply`: `git am` reads patches, flags and an author from it, and runs nothing.
-//! - `objects/info/alternates`: objects are named by their hash, wherever they come from.
-//! - `.gitmodules`: git ignores commands in it (`update = !…`).
-//! - `.svn`: Subversion has hooks on servers only, and reads commands from the home directory only.
-//! - `.github/workflows`, `Makefile`, `package.json`, `build.rs`: the project's own code, which a
-//!   person runs knowingly or which runs elsewhere after review.
+//! `docs/protected-names.md` lists what is left out, and why; its source is `tests/documents.rs`.
 
 use super::judge::Judge;
 
@@ -201,6 +189,10 @@ pub const PROTECTED: &[ProtectedName] = &[
     git(Anywhere, ".hg/hgrc-not-shared", Tool, File, Judge::MercurialConfig, "as `.hg/hgrc`, where another repository shares its store", &[".hg/hgrc-not-shared"]),
     git(Anywhere, ".hg/sharedpath", Tool, File, Judge::MercurialShare, "hg reads `hgrc` from the directory that it names", &[".hg/sharedpath"]),
 
+    git(Anywhere, ".jj/repo", Tool, File, Judge::JujutsuRepository, "as a file it names the directory that jj reads `config.toml` from", &[]),
+    git(Anywhere, ".jj/repo/config.toml", Tool, File, Judge::JujutsuConfig, "it names the pager, editor and tools that jj runs; jj before 0.37 reads it, and later ones adopt it", &[".jj/repo/config.toml"]),
+    git(Anywhere, ".jj/workspace-config.toml", Tool, File, Judge::JujutsuConfig, "as `.jj/repo/config.toml`, for one workspace", &[".jj/workspace-config.toml"]),
+
     // At the root of a project too: people keep their dotfiles in a repository and link to them.
     git(Anchor::Root, ".gitconfig", GitConfig, File, Judge::Config, "git's configuration of the user", &[]),
     root(GitConfig, Subtree, ".config/git", "git's configuration of the user; gitk runs a file in it"),
@@ -250,7 +242,9 @@ pub const PROTECTED: &[ProtectedName] = &[
     root(Startup, File, ".zshrc", "zsh runs it at start"),
 
     root(Tool, Subtree, ".config/hg", "Mercurial's configuration of the user"),
+    root(Tool, Subtree, ".config/jj", "Jujutsu's configuration of the user and of repositories"),
     root(Tool, File, ".hgrc", "Mercurial's configuration of the user"),
+    root(Tool, File, ".jjconfig.toml", "Jujutsu's configuration of the user"),
     root(Tool, File, ".ripgreprc", "`--pre` in it names a program"),
 
     root(Policy, Subtree, ".stockade", "Stockade's settings of the project"),

@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use stockade_rules::AbsPath;
 use stockade_rules::protected::git::link::{directory_of_link, is_written_by_git};
 use stockade_rules::protected::git::{ConfigContext, config, redirect};
+use stockade_rules::protected::jujutsu::is_repository;
 use stockade_rules::protected::mercurial::is_shared_store;
 use stockade_rules::protected::{
     Anchor, Judge, Outcome, PROTECTED, ProtectedName, completes_git_directory, is_hook,
@@ -236,6 +237,7 @@ impl ProtectedNames {
                 let place = resolved(change, path, target);
                 let is_safe = place.is_some_and(|place| match row.judge {
                     Judge::CommonDirectory => is_worktree_of(path, &place),
+                    Judge::JujutsuRepository => is_repository(&place) && self.in_reach(&place),
                     Judge::MercurialShare => is_shared_store(&place) && self.in_reach(&place),
                     _ => self.is_safe_target(change, &place),
                 });

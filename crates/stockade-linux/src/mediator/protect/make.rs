@@ -143,10 +143,15 @@ impl<'env> Worker<'_, 'env> {
         let operation = Operation::Rename;
         self.mark_objects(&to.path)?;
         let _lock = locked(&self.shared.names);
-        let pinned = guarded.then(|| Pinned::new(from, to, moved)).transpose()?;
+        // Beside its old name, which a later run may have to give back. Only where names are
+        // protected, no caller can use a private one.
+        let beside = if self.in_reach(&from.path) { from } else { to };
+        let pinned = guarded
+            .then(|| Pinned::new(from, &beside.directory, moved))
+            .transpose()?;
         let (at, last) = match &pinned {
-            Some(pinned) => (&to.directory, &pinned.last),
-            None => (&from.directory, &from.last),
+            Some(pinned) => (pinned.directory, &pinned.last),
+            None => (&*from.directory, &from.last),
         };
         let moving = is_directory.then(|| Moving::new(at, last, from));
         let check = |worker: &mut Self, completion: fn(&Name) -> bool| {

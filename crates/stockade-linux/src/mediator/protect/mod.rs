@@ -16,6 +16,7 @@ mod facts;
 mod git_links;
 mod history;
 mod hooks_path;
+mod leftovers;
 mod links;
 mod make;
 mod pin;
@@ -55,6 +56,8 @@ pub(super) struct Memory {
     former_roots: Mutex<HashSet<Identity>>,
     /// Directories without copies that an earlier mediator left.
     cleaned: Mutex<HashSet<Identity>>,
+    /// Directories in which nothing has a private name that an earlier mediator gave it.
+    restored: Mutex<HashSet<Identity>>,
 }
 
 /// A directory, whatever its name. Its birth tells it from a later one with the same inode.
@@ -307,6 +310,7 @@ impl Memory {
             link_targets: LinkTargets::find(protection),
             former_roots: Mutex::default(),
             cleaned: Mutex::default(),
+            restored: Mutex::default(),
         }
     }
 

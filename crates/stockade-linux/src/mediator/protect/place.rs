@@ -13,6 +13,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use stockade_rules::AbsPath;
 use stockade_rules::protected::git::{ConfigContext, redirect};
+use stockade_rules::protected::jujutsu::is_repository;
 use stockade_rules::protected::mercurial::is_shared_store;
 use stockade_rules::protected::{Anchor, Guard, Judge, Outcome, ProtectedName};
 
@@ -130,6 +131,7 @@ impl Worker<'_, '_> {
                             .is_some_and(|above| above.ends_with("worktrees"))
                             && above.next() == Some(&place)
                     }
+                    Judge::JujutsuRepository => is_repository(&place) && self.in_reach(&place),
                     Judge::MercurialShare => is_shared_store(&place) && self.in_reach(&place),
                     _ => self.is_safe_target(&place),
                 }
