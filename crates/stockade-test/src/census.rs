@@ -115,7 +115,12 @@ fn belongs(proc: &Path, base: &Path, token: &str) -> bool {
     if fs::read_link(proc.join("cwd")).is_ok_and(|cwd| cwd.starts_with(base)) {
         return true;
     }
-    has_own_root(proc) && mounts_at_or_below(proc, base)
+    has_own_mounts(proc) && has_own_root(proc) && mounts_at_or_below(proc, base)
+}
+
+fn has_own_mounts(proc: &Path) -> bool {
+    let namespace = |proc: &Path| fs::read_link(proc.join("ns/mnt")).ok();
+    namespace(proc) != namespace("/proc/self".as_ref())
 }
 
 fn has_own_root(proc: &Path) -> bool {
