@@ -6,6 +6,8 @@ mod agent;
 #[cfg(target_os = "linux")]
 mod batch;
 #[cfg(target_os = "linux")]
+mod home;
+#[cfg(target_os = "linux")]
 mod hook;
 mod hosts;
 #[cfg(target_os = "linux")]
@@ -36,6 +38,8 @@ pub(crate) use crate::commands::inspect::InspectArgs;
 pub(crate) use agent::AgentArgs;
 #[cfg(target_os = "linux")]
 pub(crate) use batch::BatchArgs;
+#[cfg(target_os = "linux")]
+pub(crate) use home::{HomeArgs, HomeCommand, HomeDropArgs};
 #[cfg(target_os = "linux")]
 pub(crate) use hook::{HookArgs, HookCommand, HookExecArgs, HookPlaceArgs, HookedAgent};
 pub(crate) use hosts::{HostArgs, UpstreamArgs};
@@ -137,6 +141,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     Inspect(InspectArgs),
     Proxy(Box<ProxyArgs>),
+    #[cfg(target_os = "linux")]
+    Home(HomeArgs),
     #[cfg(target_os = "linux")]
     Image(ImageArgs),
     Completions(CompletionsArgs),

@@ -8,6 +8,8 @@ mod completions;
 mod doctor;
 mod explain;
 #[cfg(target_os = "linux")]
+mod home;
+#[cfg(target_os = "linux")]
 mod hook;
 #[cfg(target_os = "linux")]
 mod image;
@@ -47,6 +49,8 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Man(args) => man::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Home(args) => home::run(&args.command),
         #[cfg(target_os = "linux")]
         Command::Image(args) => image::run(&args.command),
         Command::Policy(args) => policy::run(args.command),
@@ -124,6 +128,8 @@ impl Command {
             Self::Init(args) => args.output,
             Self::Explain(args) => args.output,
             Self::Inspect(args) => args.output,
+            #[cfg(target_os = "linux")]
+            Self::Home(args) => args.command.output(),
             #[cfg(target_os = "linux")]
             Self::Image(args) => args.command.output(),
             Self::Man(args) => args.output,

@@ -20,6 +20,7 @@ mod front;
 mod grants_generated;
 mod hint_list;
 mod hints;
+mod home;
 mod init;
 mod inspect;
 mod library_hints;

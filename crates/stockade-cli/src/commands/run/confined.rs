@@ -14,6 +14,7 @@ use stockade_policy::STOCKADE_SANDBOX_ACTIVE;
 use stockade_policy::profile::Profile;
 use stockade_proxy::SandboxProxy;
 use stockade_rules::AbsPath;
+use stockade_workspace::HomeLayer;
 
 use crate::args::{CommitWhen, RunArgs, UpstreamArgs};
 use crate::commands::{backends, ws};
@@ -23,7 +24,7 @@ use crate::output::{self, Format};
 use crate::resolve::Place;
 
 use super::taps::{Seen, Taps};
-use super::{advice, overlay, plan_text};
+use super::{advice, kept_home, overlay, plan_text};
 
 pub(super) fn run(
     args: &RunArgs,
@@ -35,6 +36,15 @@ pub(super) fn run(
     let has_terminal = std::io::stdin().is_terminal()
         || std::io::stdout().is_terminal()
         || std::io::stderr().is_terminal();
+    // Before the plan: the store must exist to be hidden, and the layer may have settings.
+    let home = match args.dry_run {
+        true => None,
+        false => kept_home::enter(profile, store)?,
+    };
+    let kept_home = match &home {
+        Some(layer) => Some(kept_home::path(layer.path())?),
+        None => kept_home::planned(profile, store)?,
+    };
     let spec = Spec {
         argv: args.command.clone(),
         env: super::environment(args).collect(),
@@ -42,6 +52,7 @@ pub(super) fn run(
         terminal: has_terminal,
         explain: args.explain,
         overlay: args.overlay.is_some(),
+        kept_home,
     };
     let backends = backends(args.image.as_deref());
     let mut choice = backends.choose(profile, Path::new(THIS))?;
@@ -74,6 +85,9 @@ pub(super) fn run(
     if let Some(overlay) = overlay.as_ref().filter(|_| !args.quiet) {
         ws::warn_if_restarted(overlay, Format::of(args.output.json));
     }
+    if let Some(layer) = home.as_ref().filter(|_| !args.quiet) {
+        kept_home::warn_if_restarted(layer, Format::of(args.output.json));
+    }
     let taps = Taps::chosen(args);
     let launch = Foreground {
         keep: passed_descriptors(&args.policy.pass_fd)?,
@@ -90,7 +104,7 @@ pub(super) fn run(
             Err(error) if overlay.is_some() => choice.without_home_layer(error),
             Err(error) => choice.passed_over(error),
         };
-        tried.map_err(run_failure)?;
+        tried.map_err(|error| run_failure_over(home.as_ref(), error))?;
         plan = choice.next(&spec)?;
         if let Some(overlay) = &mut overlay {
             overlay::add_layers(overlay, &mut plan)?;
@@ -107,6 +121,9 @@ pub(super) fn run(
         Some(overlay) if !is_committed => overlay::leave(overlay),
         _ => Ok(()),
     };
+    let cleared = home
+        .as_ref()
+        .map_or(Ok(()), |layer| layer.leave().map_err(ws::refused));
     let written = report_file
         .as_mut()
         .map_or(Ok(()), |file| write_report(file, &finished, &seen));
@@ -120,7 +137,10 @@ pub(super) fn run(
         None => Ok(()),
     };
     let mut exit = ended;
-    for failure in [written, after].into_iter().filter_map(Result::err) {
+    for failure in [written, cleared, after]
+        .into_iter()
+        .filter_map(Result::err)
+    {
         output::failure(&failure, Format::of(args.output.json));
         // The command has run: 125 would say that it has not.
         if exit.code() == 0 {
@@ -292,6 +312,24 @@ pub(crate) fn exit_of(finished: &Finished) -> Exit {
         (_, Some(status)) => Exit::of(status),
         (_, None) => Exit::Command(u8::try_from(finished.status_code()).unwrap_or(u8::MAX)),
     }
+}
+
+/// An earlier run may have left something in the layer that no mount can be put over.
+fn run_failure_over(home: Option<&HomeLayer>, error: RunError) -> Failure {
+    let is_mount = matches!(
+        &error,
+        RunError::Spawn(SpawnError::Stage {
+            stage: Stage::MountTarget | Stage::AttachMount,
+            ..
+        })
+    );
+    if home.is_some() && is_mount {
+        return Failure::new(Exit::NotSetUp, error).hint(
+            "an earlier run may have replaced it in the kept home directory: `stockade home drop` \
+             forgets what it wrote, `--home copy` leaves it out",
+        );
+    }
+    run_failure(error)
 }
 
 pub(crate) fn run_failure(error: RunError) -> Failure {
