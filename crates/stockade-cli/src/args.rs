@@ -12,6 +12,8 @@ mod hook;
 mod hosts;
 #[cfg(target_os = "linux")]
 mod image;
+#[cfg(target_os = "linux")]
+mod log;
 mod policy;
 mod proxy;
 mod run;
@@ -45,6 +47,8 @@ pub(crate) use hook::{HookArgs, HookCommand, HookExecArgs, HookPlaceArgs, Hooked
 pub(crate) use hosts::{HostArgs, UpstreamArgs};
 #[cfg(target_os = "linux")]
 pub(crate) use image::{ImageArgs, ImageBuildArgs, ImageCommand};
+#[cfg(target_os = "linux")]
+pub(crate) use log::LogArgs;
 pub(crate) use policy::PolicyArgs;
 pub(crate) use proxy::ProxyArgs;
 #[cfg(target_os = "linux")]
@@ -134,6 +138,8 @@ pub(crate) enum Command {
     #[command(name = "mcp-wrap")]
     McpWrap(Box<McpWrapArgs>),
     Explain(Box<ExplainArgs>),
+    #[cfg(target_os = "linux")]
+    Log(LogArgs),
     Policy(PolicyCommandArgs),
     #[cfg(feature = "verify")]
     Verify(Box<VerifyArgs>),

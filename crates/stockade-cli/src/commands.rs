@@ -15,6 +15,8 @@ mod hook;
 mod image;
 mod init;
 pub(crate) mod inspect;
+#[cfg(target_os = "linux")]
+mod log;
 mod man;
 #[cfg(target_os = "linux")]
 mod mcp;
@@ -46,6 +48,8 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Completions(args) => completions::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Log(args) => log::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Inspect(args) => inspect::run(&args),
@@ -132,6 +136,8 @@ impl Command {
             Self::Home(args) => args.command.output(),
             #[cfg(target_os = "linux")]
             Self::Image(args) => args.command.output(),
+            #[cfg(target_os = "linux")]
+            Self::Log(args) => args.output,
             Self::Man(args) => args.output,
             Self::Policy(args) => match &args.command {
                 PolicyCommand::Check(args) => args.output,

@@ -1,6 +1,6 @@
 //! `stockade home`: the layers over the home directory that `run --home keep` keeps.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use stockade_workspace::{HomeLayerInfo, WorkspaceManager};
@@ -22,11 +22,11 @@ pub(crate) fn run(command: &HomeCommand) -> Result<Exit, Failure> {
 
 #[derive(Serialize)]
 struct List {
-    homes: Vec<Home>,
+    homes: Vec<KeptHome>,
 }
 
 #[derive(Serialize)]
-struct Home {
+struct KeptHome {
     dir: String,
     home: String,
     bytes: u64,
@@ -36,7 +36,7 @@ struct Home {
 
 fn list(manager: &WorkspaceManager, format: Format) -> Result<Exit, Failure> {
     let found = manager.home_layers().map_err(ws::refused)?;
-    let homes: Vec<Home> = found.iter().map(Home::of).collect();
+    let homes: Vec<KeptHome> = found.iter().map(KeptHome::of).collect();
     match format {
         Format::Json => output::json(List { homes })?,
         Format::Text => output::text(|out| {
@@ -54,7 +54,7 @@ fn list(manager: &WorkspaceManager, format: Format) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-impl Home {
+impl KeptHome {
     fn of(info: &HomeLayerInfo) -> Self {
         Self {
             dir: info.dir.to_string_lossy().into_owned(),
@@ -112,7 +112,7 @@ fn remove(manager: &WorkspaceManager, dir: &Path, home: &Path) -> Result<bool, F
     manager.discard_home_layer(dir, home).map_err(ws::refused)
 }
 
-fn nothing_kept(dir: &PathBuf) -> Failure {
+fn nothing_kept(dir: &Path) -> Failure {
     let text = format!("no home directory is kept for `{}`", dir.display());
     Failure::text(Exit::Negative, text).hint("`stockade home list` shows those that are")
 }

@@ -143,7 +143,7 @@ fn settings_that_an_earlier_run_was_granted_lose_their_secrets() {
         let whole = keep(
             &context,
             &["--read", file.to_str().unwrap()],
-            "echo [kept] >> ~/.gitconfig; cat ~/.gitconfig",
+            "printf '[user]\n\tname = kept\n' >> ~/.gitconfig; cat ~/.gitconfig",
         );
         assert!(whole.ends_with(0).stdout.contains("hidden"));
         let shown = keep(&context, &[], "cat ~/.gitconfig").ends_with(0).stdout;

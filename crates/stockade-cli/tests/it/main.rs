@@ -24,6 +24,7 @@ mod home;
 mod init;
 mod inspect;
 mod library_hints;
+mod log;
 mod machine_hints;
 mod mcp;
 mod nested;
