@@ -6,10 +6,14 @@ mod agent;
 #[cfg(target_os = "linux")]
 mod batch;
 #[cfg(target_os = "linux")]
+mod home;
+#[cfg(target_os = "linux")]
 mod hook;
 mod hosts;
 #[cfg(target_os = "linux")]
 mod image;
+#[cfg(target_os = "linux")]
+mod log;
 mod policy;
 mod proxy;
 mod run;
@@ -37,10 +41,14 @@ pub(crate) use agent::AgentArgs;
 #[cfg(target_os = "linux")]
 pub(crate) use batch::BatchArgs;
 #[cfg(target_os = "linux")]
+pub(crate) use home::{HomeArgs, HomeCommand, HomeDropArgs};
+#[cfg(target_os = "linux")]
 pub(crate) use hook::{HookArgs, HookCommand, HookExecArgs, HookPlaceArgs, HookedAgent};
 pub(crate) use hosts::{HostArgs, UpstreamArgs};
 #[cfg(target_os = "linux")]
 pub(crate) use image::{ImageArgs, ImageBuildArgs, ImageCommand};
+#[cfg(target_os = "linux")]
+pub(crate) use log::LogArgs;
 pub(crate) use policy::PolicyArgs;
 pub(crate) use proxy::ProxyArgs;
 #[cfg(target_os = "linux")]
@@ -130,6 +138,8 @@ pub(crate) enum Command {
     #[command(name = "mcp-wrap")]
     McpWrap(Box<McpWrapArgs>),
     Explain(Box<ExplainArgs>),
+    #[cfg(target_os = "linux")]
+    Log(LogArgs),
     Policy(PolicyCommandArgs),
     #[cfg(feature = "verify")]
     Verify(Box<VerifyArgs>),
@@ -137,6 +147,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     Inspect(InspectArgs),
     Proxy(Box<ProxyArgs>),
+    #[cfg(target_os = "linux")]
+    Home(HomeArgs),
     #[cfg(target_os = "linux")]
     Image(ImageArgs),
     Completions(CompletionsArgs),

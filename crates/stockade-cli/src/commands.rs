@@ -8,11 +8,15 @@ mod completions;
 mod doctor;
 mod explain;
 #[cfg(target_os = "linux")]
+mod home;
+#[cfg(target_os = "linux")]
 mod hook;
 #[cfg(target_os = "linux")]
 mod image;
 mod init;
 pub(crate) mod inspect;
+#[cfg(target_os = "linux")]
+mod log;
 mod man;
 #[cfg(target_os = "linux")]
 mod mcp;
@@ -44,9 +48,13 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Completions(args) => completions::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Log(args) => log::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Home(args) => home::run(&args.command),
         #[cfg(target_os = "linux")]
         Command::Image(args) => image::run(&args.command),
         Command::Policy(args) => policy::run(args.command),
@@ -125,7 +133,11 @@ impl Command {
             Self::Explain(args) => args.output,
             Self::Inspect(args) => args.output,
             #[cfg(target_os = "linux")]
+            Self::Home(args) => args.command.output(),
+            #[cfg(target_os = "linux")]
             Self::Image(args) => args.command.output(),
+            #[cfg(target_os = "linux")]
+            Self::Log(args) => args.output,
             Self::Man(args) => args.output,
             Self::Policy(args) => match &args.command {
                 PolicyCommand::Check(args) => args.output,

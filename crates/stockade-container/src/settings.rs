@@ -243,7 +243,10 @@ fn mounts(
                 ..EngineMount::default()
             }),
             // Overlays are the helper's alone; if one ever comes here, nothing is written through.
-            View::Overlay { .. } | View::PrivateLayer { .. } | View::ReadOnly => {
+            View::KeptLayer { .. }
+            | View::Overlay { .. }
+            | View::PrivateLayer { .. }
+            | View::ReadOnly => {
                 bind(path, path, true, plan, host, &mut out)?;
             }
             // The root has no links of its own; what they lead to is shown twice instead.

@@ -74,6 +74,7 @@ fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
         terminal: false,
         explain: false,
         overlay: false,
+        kept_home: None,
     };
     let rules = Profile::resolve(&sources, &file)?.rules.iter().count();
     let mut times = Vec::with_capacity(ROUNDS);

@@ -17,7 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, ResolveFlags};
 use rustix::io::Errno;
 use stockade_policy::MAX_SETTINGS_BYTES;
 use stockade_policy::profile::{Masked, Profile};
@@ -46,6 +46,16 @@ pub(crate) struct Host {
     pub(crate) resolvers: Vec<IpAddr>,
     /// Masked variables, with what stands for them in this run.
     pub(crate) masks: Vec<Masked>,
+}
+
+/// What an earlier run left in a kept layer where a file of the host is.
+pub(crate) enum Left {
+    /// Nothing: the host's file shows.
+    Nothing,
+    /// A file with this content, if it can be one of settings.
+    File(Option<Vec<u8>>),
+    /// Something else, or the mark of a removed name: the host's file does not show.
+    Other,
 }
 
 /// A directory in which a name was looked at: the next one is often there as well.
@@ -191,14 +201,46 @@ impl Host {
     /// What a file with settings holds, if it is an ordinary file of a size that settings have.
     pub(crate) fn settings(path: &AbsPath) -> Option<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path.as_path(), flags, Mode::empty()).ok()?;
-        let stat = rustix::fs::fstat(&file).ok()?;
+        Self::read_settings(&rustix::fs::open(path.as_path(), flags, Mode::empty()).ok()?)
+    }
+
+    /// What an earlier run left in a kept layer over `home` where a file of the host is. No link
+    /// is followed: that run chose what is there.
+    pub(crate) fn left_in_layer(layer: &AbsPath, home: &AbsPath, path: &AbsPath) -> Left {
+        let below = path.as_path().strip_prefix(home.as_path());
+        let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let upper = rustix::fs::open(
+            layer.as_path().join("upper"),
+            directory | OFlags::NOFOLLOW,
+            Mode::empty(),
+        );
+        let (Ok(below), Ok(upper)) = (below, upper) else {
+            return Left::Other;
+        };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let open = |flags| {
+            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            rustix::fs::openat2(&upper, below, flags, Mode::empty(), resolve)
+        };
+        let kind = open(OFlags::PATH).and_then(rustix::fs::fstat);
+        match kind.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+            Err(Errno::NOENT) => Left::Nothing,
+            Ok(FileType::RegularFile) => {
+                let file = open(OFlags::RDONLY | OFlags::NONBLOCK).ok();
+                Left::File(file.and_then(|file| Self::read_settings(&file)))
+            }
+            _ => Left::Other,
+        }
+    }
+
+    fn read_settings(file: &OwnedFd) -> Option<Vec<u8>> {
+        let stat = rustix::fs::fstat(file).ok()?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return None;
         }
         let mut bytes = Vec::new();
         let limit = u64::try_from(MAX_SETTINGS_BYTES + 1).ok()?;
-        let mut file = fs::File::from(file).take(limit);
+        let mut file = fs::File::from(file.try_clone().ok()?).take(limit);
         file.read_to_end(&mut bytes).ok()?;
         Some(bytes)
     }

@@ -248,6 +248,7 @@ fn confine(request: Request<'_>) -> Result<ExecEnv, SandboxTransformError> {
             terminal: false,
             explain: false,
             overlay: false,
+            kept_home: None,
         },
     );
     plan.map_err(failed)?;

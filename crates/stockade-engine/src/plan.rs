@@ -33,6 +33,9 @@ pub struct Spec {
     /// Whether every change goes to a layer, to be given by [`ExecPlan::overlay`], instead of the
     /// host's directories.
     pub overlay: bool,
+    /// The layer over the home directory that is kept, with the directories `upper` and `work`.
+    /// Nobody else may use it meanwhile.
+    pub kept_home: Option<AbsPath>,
 }
 
 /// What one run will do. `stockade run --dry-run` prints it, `stockade run` executes it.

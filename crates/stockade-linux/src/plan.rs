@@ -182,6 +182,12 @@ pub enum View {
         /// Size in bytes.
         size: u64,
     },
+    /// The host's directory with a layer over it that takes every change and that earlier runs
+    /// may have filled.
+    KeptLayer {
+        /// A directory of the host with the directories `upper` and `work`, on one file system.
+        layer: AbsPath,
+    },
     /// The pid namespace's own `/proc`.
     Proc,
     /// The host's file or directory, read-only.

@@ -36,6 +36,7 @@ pub use model::{
     PROTECTED_IN_ROOTS, PermissionsError, PolicyJsonError, Protocol, ResourceLimits,
     SandboxPermissions, SandboxPolicy, SeccompProfile, SensitivePath, Surroundings, Widening,
     WritableRoot, default_sensitive_paths, default_sensitive_paths_with_home, project_env_files,
+    state_directory,
 };
 pub use settings::{
     MAX_SETTINGS_BYTES, SETTINGS_FILES, SettingsFile, SettingsFormat, without_secrets,

@@ -119,13 +119,13 @@ fn belongs(proc: &Path, base: &Path, token: &str) -> bool {
 }
 
 fn has_own_mounts(proc: &Path) -> bool {
-    let namespace = |proc: &Path| fs::read_link(proc.join("ns/mnt")).ok();
-    namespace(proc) != namespace("/proc/self".as_ref())
+    let own = fs::read_link("/proc/self/ns/mnt").ok();
+    fs::read_link(proc.join("ns/mnt")).is_ok_and(|mounts| Some(mounts) != own)
 }
 
 fn has_own_root(proc: &Path) -> bool {
-    let identity = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
-    identity(&proc.join("root")).ok() != identity("/".as_ref()).ok()
+    let own = fs::metadata("/").map(|root| (root.dev(), root.ino())).ok();
+    fs::metadata(proc.join("root")).is_ok_and(|root| Some((root.dev(), root.ino())) != own)
 }
 
 /// Mount points are told as the process sees them: those of a root that it is about to leave are

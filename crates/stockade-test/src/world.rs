@@ -118,9 +118,12 @@ impl World {
     /// The environment of every program started on the host, launcher included.
     pub fn environment(&self) -> Vec<(String, String)> {
         let home = self.home().display().to_string();
+        // Outside of what is compared: the launcher notes there what it refused.
+        let state = self.base.join("state").display().to_string();
         [
             ("PATH", PATH),
             ("HOME", home.as_str()),
+            ("XDG_STATE_HOME", &state),
             ("USER", &self.actor.name),
             ("LOGNAME", &self.actor.name),
             ("SHELL", "/bin/sh"),

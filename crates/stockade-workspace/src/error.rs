@@ -142,6 +142,9 @@ pub enum Error {
     /// Another run uses the overlay.
     #[error("the overlay of `{0}` is in use by another run")]
     OverlayBusy(WorkspaceName),
+    /// Another run uses the kept layer over the home directory.
+    #[error("another run in `{0}` uses the kept home directory")]
+    HomeBusy(PathBuf),
     /// There is nothing over the workspace's directory.
     #[error("the workspace `{0}` has no overlay")]
     NoOverlay(WorkspaceName),
@@ -217,6 +220,9 @@ impl Error {
             Self::RolledBack(cause) | Self::NotCommitted(cause) => return cause.hint(),
             Self::Damaged { .. } | Self::Missing(_) | Self::Incomplete(_) => {
                 "`stockade ws fsck` lists everything that is damaged"
+            }
+            Self::HomeBusy(_) => {
+                "wait until it has ended, or use `--home copy`, which shares nothing with other runs"
             }
             Self::NoChange { .. } => {
                 "`stockade ws diff --summary` lists them; paths are told from the workspace's \

@@ -38,6 +38,7 @@ mod fsck;
 mod gc;
 mod guard;
 mod hawk;
+mod home;
 mod id;
 mod identity;
 mod import;
@@ -70,6 +71,7 @@ pub use guard::{
     AllowAll, CommitGuard, FileFacts, FileKind, FileTree, KeptBack, ProposedChange, ProposedKind,
     Verdict,
 };
+pub use home::{HomeLayer, HomeLayerInfo};
 pub use id::{ObjectId, ParseIdError, SnapshotId};
 pub use identity::Identity;
 pub use input::Input;

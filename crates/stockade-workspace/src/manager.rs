@@ -11,6 +11,7 @@ use crate::error::{Error, Trying};
 use crate::export;
 use crate::files;
 use crate::guard::{AllowAll, CommitGuard, KeptBack};
+use crate::home::{self, HomeLayer, HomeLayerInfo};
 use crate::identity::Identity;
 use crate::import;
 use crate::input::Input;
@@ -356,6 +357,39 @@ impl WorkspaceManager {
     /// If the store is in the root.
     pub fn planned_layer(&self, name: &WorkspaceName, root: &Path) -> Result<PathBuf, Error> {
         overlay::layer_path(&self.store.workspace(name), root)
+    }
+
+    /// The kept layer over `home` of the runs in `dir`; made if there is none.
+    ///
+    /// # Errors
+    /// If another run uses it, or it can't be made.
+    pub fn home_layer(&self, dir: &Path, home: &Path) -> Result<HomeLayer, Error> {
+        // Nothing is collected meanwhile.
+        let _session = self.store.enter()?;
+        HomeLayer::open(&self.store, dir, home)
+    }
+
+    /// Where the kept layer over `home` would be; nothing is made.
+    pub fn planned_home_layer(&self, dir: &Path, home: &Path) -> PathBuf {
+        home::planned(&self.store, dir, home)
+    }
+
+    /// All kept layers over home directories, the one that was used last first.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub fn home_layers(&self) -> Result<Vec<HomeLayerInfo>, Error> {
+        let _session = self.store.enter()?;
+        home::list(&self.store)
+    }
+
+    /// Removes the kept layer over `home` of the runs in `dir`; answers whether there was one.
+    ///
+    /// # Errors
+    /// If a run uses it, or it can't be removed.
+    pub fn discard_home_layer(&self, dir: &Path, home: &Path) -> Result<bool, Error> {
+        let _session = self.store.enter()?;
+        home::discard(&self.store, dir, home)
     }
 
     /// The overlay of a workspace, if it has one.

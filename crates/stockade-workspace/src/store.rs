@@ -5,6 +5,7 @@
 //! gate, lock           who may be in it
 //! packs/*.pack         content
 //! workspaces/NAME/     state, snapshots, cache, overlay of one workspace
+//! homes/ID/            what the runs in one directory wrote to the home directory
 //! ```
 //!
 //! Everybody who reads or writes holds `lock` shared; whoever removes content holds it alone. A
@@ -23,6 +24,7 @@ use rustix::fs::FlockOperation;
 
 use crate::error::{Error, Trying};
 use crate::files;
+use crate::home;
 use crate::name::WorkspaceName;
 use crate::overlay;
 
@@ -144,6 +146,7 @@ impl Store {
             directories.push(overlay::directory_in(&self.workspace(&name)));
             found.extend(overlay::left_behind(&self.workspace(&name))?);
         }
+        found.extend(home::left_behind(self)?);
         for directory in directories {
             let in_it = list(&directory)?.into_iter();
             found.extend(in_it.filter(|path| files::is_temporary(path)));

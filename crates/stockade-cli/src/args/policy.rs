@@ -84,7 +84,7 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "BASE", value_parser = words::<Base>(Base::WORDS), help_heading = "Files")]
     pub(crate) base: Option<Base>,
 
-    /// Writes to the home directory: drop them at the end, or refuse them [copy]
+    /// Writes to the home directory: drop them at the end, keep or refuse them [copy]
     #[arg(long, value_name = "MODE", value_parser = words::<HomeMode>(HomeMode::WORDS), help_heading = "Files")]
     pub(crate) home: Option<HomeMode>,
 

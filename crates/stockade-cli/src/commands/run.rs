@@ -23,6 +23,8 @@ pub(crate) mod confined;
 #[cfg(target_os = "linux")]
 mod inspection;
 #[cfg(target_os = "linux")]
+mod kept_home;
+#[cfg(target_os = "linux")]
 pub(crate) mod overlay;
 #[cfg(target_os = "linux")]
 mod plan_text;

@@ -114,7 +114,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .control(NO_REPORT)
         .boxed(exits(0))
         .boxed(stderr_has("refused: create"))
-        .boxed(stderr_has("1 more; `--explain` shows all"))
+        .boxed(stderr_has("1 more; `stockade log` shows all"))
         .cli_only("the library prints nothing"),
         allowed("V08", "programs that probe are quiet")
             .flag(report())

@@ -12,6 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(kept_from_the_host());
     cases.extend(hidden());
     cases.extend(settings());
+    cases.extend(kept());
     cases
 }
 
@@ -327,5 +328,103 @@ fn settings() -> Vec<Case> {
             .setup(SETTINGS)
             .sh("cat ~/.npmrc")
             .works(prints("@SECRET@")),
+    ]
+}
+
+/// `--home keep`: an earlier run is as hostile as a later one, and chose every name in the layer.
+fn kept() -> Vec<Case> {
+    let keep = |case: Case| {
+        case.flag(Flag::Home("keep".into()))
+            .cli_only("the library keeps no layer")
+    };
+    vec![
+        keep(
+            allowed("H40", "with --home keep the next run sees what the last one wrote and removed")
+                .setup("echo old > @HOME@/f; echo old > @HOME@/g; mkdir -p @HOME@/d; echo old > @HOME@/d/h")
+                .sh("mkdir -p ~/.local/bin; echo new > ~/.local/bin/tool; echo new > ~/f; rm ~/g; rm -r ~/d; mkdir ~/d")
+                .sh("cat ~/.local/bin/tool ~/f; ls ~/g ~/d 2> /dev/null | tr -d ' '; echo more > ~/.local/bin/tool")
+                .sh("cat ~/.local/bin/tool")
+                .works(prints("new"))
+                .works(prints("more"))
+                .boxed(host("grep -qx old @HOME@/f && grep -qx old @HOME@/g && grep -qx old @HOME@/d/h"))
+                .boxed(not(host("test -e @HOME@/.local/bin"))),
+        ),
+        keep(
+            allowed("H40b", "with --home keep a change of settings is kept, without their secrets")
+                .setup(SETTINGS)
+                .sh("echo fund=false >> ~/.npmrc; rm ~/.gitconfig")
+                .sh("cat ~/.npmrc; test -e ~/.gitconfig || echo removed; echo '[user]' > ~/.gitconfig && cat ~/.gitconfig")
+                .works(prints("registry=https://registry.test/npm/"))
+                .works(prints("fund=false"))
+                .works(prints("removed"))
+                .works(prints("[user]"))
+                .boxed(not(prints("@SECRET@")))
+                .boxed(not(host("grep -q fund @HOME@/.npmrc || test ! -e @HOME@/.gitconfig"))),
+        ),
+        keep(
+            allowed("H40c", "with --home keep a grant is the host's own, although an earlier run removed its name")
+                .flag(Flag::Write("@HOME@/granted".into()))
+                .launcher("@RUN@ sh -c 'echo @MARK@; mkdir -p ~/granted; echo x > ~/granted/f; rm -r ~/granted'
+                           mkdir -p @HOME@/granted; @RUN@ sh -c 'echo new > ~/granted/f; cat ~/granted/f'")
+                .works(prints("new"))
+                .works(host("grep -qx new @HOME@/granted/f")),
+        ),
+        keep(
+            attack("H41", "plant names in a kept home directory where credentials will be")
+                .launcher("@RUN@ sh -c 'echo @MARK@; cd ~; mkdir -p shown .config .aws; ln -s shown .ssh; ln -s ../shown .config/gh; ln -s shown/x .netrc
+                               ln -s shown .kube; touch .git-credentials; rm .git-credentials; mkdir .gnupg; chmod 0 .gnupg'
+                           cd @HOME@; chmod 700 .gnupg 2> /dev/null; rm -rf .ssh .config/gh .netrc .kube .aws .gnupg
+                           mkdir -p .ssh .config/gh .kube .aws .gnupg
+                           for f in .ssh/id_ed25519 .config/gh/hosts.yml .netrc .kube/config .aws/credentials .git-credentials .gnupg/secring.gpg; do echo @SECRET@ > $f; done
+                           @RUN@ sh -c 'cd ~; all() { cat .ssh/* .config/gh/* .netrc .kube/* .aws/* .git-credentials .gnupg/* shown/*; grep -r . ~; }
+                               all; chmod 700 .gnupg; rm -rf .ssh .config/gh .netrc .kube .aws; all; mkdir -p .ssh .config/gh .kube .aws; all
+                               rm -rf .config; mkdir -p .config/gh; all' 2> /dev/null")
+                .leak(prints("@SECRET@")),
+        ),
+        keep(
+            attack("H42", "write marks of overlayfs into a kept home directory")
+                .setup("mkdir -p @HOME@/.ssh @HOME@/d; echo @SECRET@ > @HOME@/.ssh/id_ed25519; echo old > @HOME@/d/f")
+                .python(
+                    r"
+import stat
+os.chdir(os.environ['HOME'])
+for name in ('d', 'e'):
+    os.makedirs(name, exist_ok=True)
+    for prefix in ('user.overlay.', 'trusted.overlay.', 'user.overlay.overlay.'):
+        for key, value in (('redirect', b'/.ssh'), ('opaque', b'n'), ('origin', b'x'), ('metacopy', b''), ('impure', b'y')):
+            trying(prefix + key, lambda: os.setxattr(name, prefix + key, value))
+open('linked', 'w').close()
+for key, value in (('redirect', b'/.ssh/id_ed25519'), ('metacopy', b'')):
+    trying(key, lambda: os.setxattr('linked', 'user.overlay.' + key, value))
+trying('whiteout', lambda: os.mknod('.wh', stat.S_IFCHR | 0o600, os.makedev(0, 0)))
+trying('device', lambda: os.mknod('null', stat.S_IFCHR | 0o666, os.makedev(1, 3)))
+",
+                )
+                .sh("cd ~; cat .ssh/id_ed25519 d/id_ed25519 e/id_ed25519 linked e/* d/* 2> /dev/null")
+                .leak(prints("@SECRET@")),
+        ),
+        keep(
+            attack("H43", "plant a link in a kept home directory where a grant will be")
+                .flag(Flag::Write("@HOME@/a/granted".into()))
+                .setup("mkdir @HOME@/victim")
+                .launcher("@RUN@ sh -c 'echo @MARK@; ln -s ~/victim ~/a'
+                           mkdir -p @HOME@/a/granted; @RUN@ sh -c 'echo evil > ~/a/granted/f'")
+                .leak(host("test -e @HOME@/victim/granted")),
+        ),
+        keep(
+            attack("H44", "reach the place where a home directory is kept")
+                .setup("mkdir -p @HOME@/.local/share/stockade/homes; echo @SECRET@ > @HOME@/.local/share/stockade/homes/planted")
+                .sh("cd ~/.local/share/stockade/homes; cat planted; find ~ -name upper; mv ~/.local ~/l; cat ~/l/share/stockade/homes/planted; rm -rf ~/.local")
+                .sh("cat ~/.local/share/stockade/homes/planted; grep -r . ~ 2> /dev/null")
+                .leak(prints("@SECRET@"))
+                .leak(not(host("test -e @HOME@/.local/share/stockade/homes/planted"))),
+        ),
+        keep(
+            attack("H45", "write to the host's home directory through a kept layer")
+                .setup("echo old > @HOME@/f; mkdir -p @HOME@/d; echo old > @HOME@/d/g")
+                .sh("cd ~; echo evil > f; ln f l; echo evil >> d/g; echo evil > .profile; mkfifo p")
+                .sh("cd ~; echo evil >> l; echo evil >> f; rm -r d; mkdir d; echo evil > d/g; chmod 6755 f; mv f h")
+                .leak(host("cd @HOME@; ls -A . d | grep -qx -e l -e p -e h -e .profile || grep -q evil f d/g")),
+        ),
     ]
 }

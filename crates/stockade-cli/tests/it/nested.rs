@@ -173,3 +173,19 @@ fn stockade_in_bwrap_with_the_proc_of_others() {
     assert!(!context.home().join("planted").exists(), "{ran:#?}");
     assert_eq!(report(&context.project())["backend"], "landlock");
 }
+
+/// `/proc` names a process by its number in the sandbox, whatever number it has in a pid namespace
+/// of its own.
+#[test]
+fn a_process_in_a_pid_namespace_of_its_own_is_itself_in_proc() {
+    let script = "echo renamed > /proc/self/comm; read -r name < /proc/self/comm; echo $name";
+    let nested = ["unshare", "-Upf", "sh", "-c", script];
+    for context in Context::of_each_user() {
+        let bare = context.other(&nested).ends_with(0);
+        assert_eq!(bare.stdout, "renamed\n", "{bare:#?}");
+        let flags = ["run", "-q", "--danger-nested-namespaces", "--"];
+        let line = [&flags[..], &nested].concat();
+        let inside = context.stockade(line).ends_with(0);
+        assert_eq!(inside.stdout, "renamed\n", "{inside:#?}");
+    }
+}

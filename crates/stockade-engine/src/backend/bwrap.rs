@@ -270,7 +270,10 @@ impl Arguments {
                 }
             }
             // Overlays are the helper's alone; if one ever comes here, nothing is written through.
-            View::Overlay { .. } | View::PrivateLayer { .. } | View::ReadOnly => {
+            View::KeptLayer { .. }
+            | View::Overlay { .. }
+            | View::PrivateLayer { .. }
+            | View::ReadOnly => {
                 self.add(bind("--ro-bind"))?;
             }
             View::Symlink(target) => {

@@ -412,7 +412,10 @@ fn add_mount(
             "destination": path, "type": "proc", "source": "proc",
         })),
         // Overlays are the helper's alone; if one ever comes here, nothing is written through.
-        View::Overlay { .. } | View::PrivateLayer { .. } | View::ReadOnly => {
+        View::KeptLayer { .. }
+        | View::Overlay { .. }
+        | View::PrivateLayer { .. }
+        | View::ReadOnly => {
             out.push(bind(&path, "ro"));
         }
         // The bundle's root has no links; what they lead to is shown twice instead.

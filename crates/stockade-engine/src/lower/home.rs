@@ -7,15 +7,50 @@
 use stockade_policy::profile::{Backend, Base, HomeMode, Profile};
 use stockade_rules::{AbsPath, Access, Kind, PathRule, Pattern, Rank, RuleSet};
 
-use crate::host::{self, Found, Host};
+use crate::host::{self, Found, Host, Left};
+use crate::plan::Spec;
+
+/// The layer over the home directory, if there is one.
+pub(super) struct Layer<'a> {
+    /// What it is over.
+    pub(super) home: Option<AbsPath>,
+    /// Where it is, if it is kept.
+    pub(super) kept: Option<&'a AbsPath>,
+}
+
+impl<'a> Layer<'a> {
+    pub(super) fn over(
+        profile: &Profile,
+        spec: &'a Spec,
+        backend: Backend,
+        rules: &RuleSet,
+        host: &Host,
+    ) -> Self {
+        let home = layered(profile, backend, rules, host);
+        let kept = spec.kept_home.as_ref().filter(|_| home.is_some());
+        Self { home, kept }
+    }
+
+    /// What becomes of writes to the home directory.
+    pub(super) fn mode(&self) -> HomeMode {
+        match (&self.home, self.kept) {
+            (Some(_), Some(_)) => HomeMode::Keep,
+            (Some(_), None) => HomeMode::Copy,
+            (None, _) => HomeMode::ReadOnly,
+        }
+    }
+
+    /// What an earlier run left where a file of the home directory is.
+    pub(super) fn left_at(&self, path: &AbsPath) -> Left {
+        match (&self.home, self.kept) {
+            (Some(home), Some(kept)) => Host::left_in_layer(kept, home, path),
+            _ => Left::Nothing,
+        }
+    }
+}
 
 /// The home directory at its real path, if it gets a layer.
-pub(super) fn layered(
-    profile: &Profile,
-    backend: Backend,
-    rules: &RuleSet,
-    host: &Host,
-) -> Option<AbsPath> {
+fn layered(profile: &Profile, backend: Backend, rules: &RuleSet, host: &Host) -> Option<AbsPath> {
     let is_wanted = profile.home.value != HomeMode::ReadOnly && profile.base.value == Base::Host;
     if backend != Backend::Native || !is_wanted {
         return None;
@@ -36,12 +71,17 @@ pub(super) fn layered(
     (is_open && is_shown && !is_workspace).then(|| real.clone())
 }
 
-/// What becomes of writes to a home with or without a layer.
-pub(super) fn mode(layered: Option<&AbsPath>) -> HomeMode {
-    match layered {
-        Some(_) => HomeMode::Copy,
-        None => HomeMode::ReadOnly,
-    }
+/// What the user should know who asked for a layer that is kept and gets another one or none.
+pub(super) fn not_kept(profile: &Profile, backend: Backend, mode: HomeMode) -> Option<String> {
+    let reason = match (profile.home.value, mode) {
+        (HomeMode::Keep, HomeMode::Copy) => "only `stockade run`, `shell` and `agent` keep it",
+        (HomeMode::Keep, HomeMode::ReadOnly) if backend != Backend::Native => {
+            "it has a layer in the backend `native` only"
+        }
+        (HomeMode::Keep, HomeMode::ReadOnly) => "it has no layer under this policy",
+        _ => return None,
+    };
+    Some(format!("the home directory is not kept: {reason}"))
 }
 
 /// Adds the rules about a home with a layer: it can be written, and the working directory, if that

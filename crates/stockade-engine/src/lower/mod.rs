@@ -12,7 +12,7 @@ mod unshared;
 use stockade_linux::plan::{self, Command, LinuxPlan, Text};
 use stockade_linux::seccomp::{Arch, Mediation, ProfileKind, ProfileOptions};
 use stockade_policy::CERTIFICATE_FILES;
-use stockade_policy::profile::{Backend, Clause, Level, Profile, SeccompMode};
+use stockade_policy::profile::{Backend, Clause, HomeMode, Level, Profile, SeccompMode};
 use stockade_rules::{AbsPath, Kind, RuleSet};
 
 use self::network::Network;
@@ -63,19 +63,20 @@ pub(crate) fn lower(
     let nested = profile.danger_nested_namespaces.value;
     warnings.extend(nested.then(|| "the command may make user namespaces of its own".to_owned()));
     let (mut rules, unmounted) = rules::real(profile, host, &mut warnings);
-    let home = home::layered(profile, backend, &rules, host);
+    let layer = home::Layer::over(profile, spec, backend, &rules, host);
+    warnings.extend(home::not_kept(profile, backend, layer.mode()));
     let copies;
-    (rules, copies) = settings::lower(profile, backend, rules, home.as_ref(), host, &mut warnings);
+    (rules, copies) = settings::lower(profile, backend, rules, &layer, host, &mut warnings);
     let hides_unseen = |home: &AbsPath| rules::hides_unseen(&rules, home, host);
-    let unmounted = unmounted || home.as_ref().is_some_and(hides_unseen);
+    let unmounted = unmounted || layer.home.as_ref().is_some_and(hides_unseen);
     if spec.overlay && tier == Tier::Native {
         rules = rules::without_kept_paths(profile, &rules);
     }
     let (mut rlimits, cgroup, mut limits_report) = limits::lower(profile, host, tier);
     let (mut parts, mut enforcement) = match tier {
         Tier::Native => (
-            native(profile, rules, unmounted, host, (backend, home.as_ref()))?,
-            clauses(profile, host, &network, spec.overlay, home.is_some()),
+            native(profile, rules, unmounted, host, (backend, &layer))?,
+            clauses(profile, host, &network, spec.overlay, layer.mode()),
         ),
         Tier::Landlock => {
             unshared::adjust_limits(profile, &mut rlimits, &mut limits_report);
@@ -151,7 +152,7 @@ pub(crate) fn lower(
         output: profile.limits.output(),
         disk: profile.limits.disk(),
         network: network.order,
-        home: home::mode(home.as_ref()),
+        home: layer.mode(),
         linux,
         overlaid,
         carrier: Carrier::Helper,
@@ -210,12 +211,12 @@ fn native(
     rules: RuleSet,
     unmounted: bool,
     host: &Host,
-    (backend, home): (Backend, Option<&AbsPath>),
+    (backend, layer): (Backend, &home::Layer<'_>),
 ) -> Result<Parts, PlanError> {
     // Others that take this view have no mediator.
     let mediated = backend == Backend::Native;
     let most_covered = if mediated { MOST_COVERED } else { usize::MAX };
-    let view = mounts::lower(profile, rules, host, most_covered, mediated, home)?;
+    let view = mounts::lower(profile, rules, host, most_covered, mediated, layer)?;
     Ok(Parts {
         root: view.root,
         mounts: view.mounts,
@@ -323,7 +324,7 @@ fn clauses(
     host: &Host,
     network: &Network,
     overlay: bool,
-    home: bool,
+    home: HomeMode,
 ) -> Vec<ClauseReport> {
     let full = |clause, mechanism: &str| ClauseReport::full(clause, mechanism);
     let landlock = if host.landlock > 0 {
@@ -331,10 +332,10 @@ fn clauses(
     } else {
         ""
     };
-    let layer = if home {
-        "; a private layer over the home directory"
-    } else {
-        ""
+    let layer = match home {
+        HomeMode::Copy => "; a private layer over the home directory",
+        HomeMode::Keep => "; a private layer over the home directory, which is kept",
+        HomeMode::ReadOnly => "",
     };
     let names = if overlay {
         "an overlay: a commit keeps back what the policy protects"

@@ -6,6 +6,7 @@ use stockade_linux::plan::{Mount, Root, View};
 use stockade_policy::profile::{Base, Profile};
 use stockade_rules::{self as rules, AbsPath, Access, Index, PathRule, Pattern, Rank, RuleSet};
 
+use super::home::Layer;
 use crate::host::{Found, Host, Kind};
 use crate::plan::PlanError;
 
@@ -47,10 +48,10 @@ pub(super) fn lower(
     host: &Host,
     most_covered: usize,
     mediated: bool,
-    home: Option<&AbsPath>,
+    layer: &Layer<'_>,
 ) -> Result<Lowered, PlanError> {
     let mut rules = with_engine_rules(rules, host);
-    if let Some(home) = home {
+    if let Some(home) = &layer.home {
         super::home::add_rules(home, profile, &mut rules, host);
     }
     let index = Index::new(&rules);
@@ -64,7 +65,8 @@ pub(super) fn lower(
         Base::Host | Base::Minimal => Root::Empty,
     };
     let mut points = Points {
-        home: home.cloned(),
+        home: layer.home.clone(),
+        kept: layer.kept.cloned(),
         ..Points::default()
     };
     points.add_engine(profile, &rules, host)?;
@@ -148,6 +150,8 @@ struct Points {
     denied: Vec<AbsPath>,
     /// The home directory, if it has a layer.
     home: Option<AbsPath>,
+    /// The layer, if it is kept.
+    kept: Option<AbsPath>,
 }
 
 struct Point {
@@ -198,8 +202,14 @@ impl Points {
             }
         }
         if let Some(home) = &self.home {
-            let point = Point::new(Seen::Layered, View::PrivateLayer { size });
-            self.seen.insert(home.clone(), point);
+            let view = match &self.kept {
+                Some(layer) => View::KeptLayer {
+                    layer: layer.clone(),
+                },
+                None => View::PrivateLayer { size },
+            };
+            self.seen
+                .insert(home.clone(), Point::new(Seen::Layered, view));
         }
         for path in ["/run", "/var/run"] {
             let Ok(path) = AbsPath::new(path) else {

@@ -1,6 +1,6 @@
 //! Settings of clients: inside, a copy without the secrets stands in their place.
 //!
-//! The copy is made of what the file holds when the run is planned. In a home directory with a
+//! The copy is made of what the file holds when the run is planned, on the host or in a kept layer. In a home directory with a
 //! layer it is written through the layer, so that the command may change it; elsewhere it lies over
 //! the host's file and can only be read.
 
@@ -9,15 +9,16 @@ use stockade_policy::profile::{Backend, Base, Profile};
 use stockade_policy::{SETTINGS_FILES, SettingsFile, without_secrets};
 use stockade_rules::{AbsPath, Access, Kind, PathRule, Pattern, Rank, RuleSet};
 
+use super::home::Layer;
 use super::rules::plantable;
-use crate::host::{Found, Host};
+use crate::host::{Found, Host, Left};
 
 /// The rules under which the copies are seen, and the copies.
 pub(super) fn lower(
     profile: &Profile,
     backend: Backend,
     mut rules: RuleSet,
-    layer: Option<&AbsPath>,
+    layer: &Layer<'_>,
     host: &Host,
     warnings: &mut Vec<String>,
 ) -> (RuleSet, Vec<FileCopy>) {
@@ -32,12 +33,29 @@ pub(super) fn lower(
         let Some(found) = find(profile, &rules, home, file, host) else {
             continue;
         };
-        let content = Host::settings(&found.real);
+        let through_layer = !found.is_below_hidden
+            && layer
+                .home
+                .as_ref()
+                .is_some_and(|home| found.real.is_within(home));
+        let left = if through_layer {
+            layer.left_at(&found.real)
+        } else {
+            Left::Nothing
+        };
+        let content = match left {
+            Left::Nothing => Host::settings(&found.real),
+            // It may have a secret of a run that was shown the file whole.
+            Left::File(content) => content,
+            Left::Other => {
+                rules = found.shown(&rules);
+                continue;
+            }
+        };
         if let Some(content) = content.and_then(|bytes| without_secrets(file.format, &bytes)) {
             rules = found.shown(&rules);
             copies.push(FileCopy {
-                through_layer: !found.is_below_hidden
-                    && layer.is_some_and(|layer| found.real.is_within(layer)),
+                through_layer,
                 path: found.real,
                 content,
             });

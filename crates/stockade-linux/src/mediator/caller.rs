@@ -289,15 +289,17 @@ impl Caller {
             .map_err(|_| Errno::PERM)
     }
 
-    /// The ids by which the caller knows itself: the last of each list (`proc_pid_status(5)`).
+    /// The ids that the caller has in the sandbox's `/proc`: the second of each list, one level below
+    /// the mediator (`proc_pid_status(5)`). A caller in a pid namespace of its own has more.
     pub(super) fn inner_ids(&self, proc: BorrowedFd<'_>) -> Result<InnerIds, Errno> {
         let status = self.read(proc, "status")?;
-        let innermost = |name| {
+        let inside = |name| {
             let numbers = field(&status, name)?;
-            numbers.split_ascii_whitespace().last()?.parse().ok()
+            let numbers = numbers.split_ascii_whitespace().take(2);
+            numbers.last()?.parse().ok()
         };
-        let process = innermost("NStgid:").ok_or(Errno::SRCH)?;
-        let thread = innermost("NSpid:").ok_or(Errno::SRCH)?;
+        let process = inside("NStgid:").ok_or(Errno::SRCH)?;
+        let thread = inside("NSpid:").ok_or(Errno::SRCH)?;
         Ok(InnerIds { process, thread })
     }
 

@@ -66,6 +66,8 @@ struct Tree<'a> {
     unsealed: Vec<OwnedFd>,
     /// Roots that have a layer of their own, in which names of the host may be missing.
     overlays: Vec<PathBuf>,
+    /// The device number of a layer that earlier runs filled.
+    kept: Option<u64>,
     /// The tmpfs that `/tmp` and private layers share, and with it one limit.
     memory: Option<OwnedFd>,
     /// How many files were put in.
@@ -115,6 +117,7 @@ impl<'a> Tree<'a> {
             own: Vec::new(),
             unsealed: Vec::new(),
             overlays: Vec::new(),
+            kept: None,
             memory: None,
             placed: 0,
             last: None,

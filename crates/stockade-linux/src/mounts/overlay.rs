@@ -9,7 +9,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode};
+use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
     fsconfig_set_string, fsmount, fsopen,
@@ -33,7 +33,34 @@ impl Tree<'_> {
         let lock = Lock::TreeReadOnly;
         let (lower, _) = self.stage_host(&format!("lower-{number}"), path, lock, stage)?;
         let (layer, _) = self.stage_host(&format!("layer-{number}"), layer, Lock::Tree, stage)?;
-        self.mount_overlay(path, &lower, &layer, stage)
+        self.mount_overlay(path, &lower, &layer, stage).map(drop)
+    }
+
+    /// A layer that earlier runs may have filled with names of their choice.
+    pub(super) fn add_kept_layer(&mut self, path: &Path, layer: &Path) -> Result<(), Failure> {
+        let stage = Stage::HomeLayer;
+        let number = self.overlays.len();
+        let lock = Lock::TreeReadOnly;
+        let (lower, _) = self.stage_host(&format!("lower-{number}"), path, lock, stage)?;
+        let (layer, _) = self.stage_host(&format!("layer-{number}"), layer, Lock::Tree, stage)?;
+        let device = self.mount_overlay(path, &lower, &layer, stage)?;
+        // A mount point that an earlier run removed is made again, in the layer.
+        self.own.push(device);
+        self.kept = Some(device);
+        Ok(())
+    }
+
+    /// Whether a run replaced `path`, or a directory above it, in a kept layer by something else
+    /// than a directory, or removed it.
+    pub(super) fn is_replaced(&self, path: &Path) -> bool {
+        let mut above = path.ancestors().skip(1);
+        let nearest = above.find_map(|path| {
+            let stat = rustix::fs::fstat(self.find(path).ok()?).ok()?;
+            FileType::from_raw_mode(stat.st_mode)
+                .is_dir()
+                .then_some(stat.st_dev)
+        });
+        self.kept.is_some() && nearest == self.kept
     }
 
     /// A layer in the memory that it shares with `/tmp`.
@@ -59,7 +86,8 @@ impl Tree<'_> {
             AtFlags::empty(),
         )
         .at(stage)?;
-        self.mount_overlay(path, &lower, &format!("{STAGING}/{MEMORY}/{name}"), stage)
+        let layer = format!("{STAGING}/{MEMORY}/{name}");
+        self.mount_overlay(path, &lower, &layer, stage).map(drop)
     }
 
     /// Mounts a directory of the host in the staging area: the kernel takes paths of 255 bytes only
@@ -81,13 +109,14 @@ impl Tree<'_> {
         Ok((format!("{STAGING}/{name}"), found))
     }
 
+    /// Returns the device number of its directories.
     fn mount_overlay(
         &mut self,
         path: &Path,
         lower: &str,
         layer: &str,
         stage: Stage,
-    ) -> Result<(), Failure> {
+    ) -> Result<u64, Failure> {
         let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at_path(stage, path)?;
         let options = [
             ("lowerdir", lower),
@@ -108,7 +137,7 @@ impl Tree<'_> {
         let place = self.place(path, Kind::Directory)?;
         attach(mount.as_fd(), place.as_fd(), "", stage)?;
         self.overlays.push(path.to_owned());
-        Ok(())
+        Ok(rustix::fs::fstat(&mount).at(stage)?.st_dev)
     }
 
     /// The tmpfs that private layers and `/tmp` share, made when the first of them needs it.

@@ -47,6 +47,7 @@ impl Tree<'_> {
                 Ok(())
             }
             View::Hidden => self.hide(path),
+            View::KeptLayer { layer } => self.add_kept_layer(path, layer.as_path()),
             View::Overlay { layer } => self.add_overlay(path, layer.as_path()),
             View::PrivateLayer { size } => self.add_private_layer(path, *size),
             View::Proc => self.add_proc(path),
@@ -143,7 +144,17 @@ impl Tree<'_> {
     }
 
     /// Puts something over `path` that can be neither read nor entered.
+    ///
+    /// An earlier run may have removed or replaced the name in a kept layer. The host's file can't
+    /// be reached by any other name of the layer then, and there is nothing to put something over.
     fn hide(&mut self, path: &Path) -> Result<(), Failure> {
+        match self.cover_host(path) {
+            Err(failure) if failure.stage == Stage::MountTarget && self.is_replaced(path) => Ok(()),
+            covered => covered,
+        }
+    }
+
+    fn cover_host(&mut self, path: &Path) -> Result<(), Failure> {
         let name = path.file_name().unwrap_or_default();
         let parent = self.parent(path)?;
         let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)

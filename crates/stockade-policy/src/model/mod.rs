@@ -36,7 +36,7 @@ pub use sensitive::{
     DEFAULT_SENSITIVE_PATHS, MORE_SENSITIVE_PATHS, SensitivePath, default_sensitive_paths,
     default_sensitive_paths_with_home, project_env_files,
 };
-pub use surroundings::Surroundings;
+pub use surroundings::{Surroundings, state_directory};
 pub use wire::{MAX_POLICY_BYTES, PolicyJsonError};
 pub use writable_root::WritableRoot;
 

@@ -89,15 +89,26 @@ fn path_from_env(name: &str) -> Option<AbsPath> {
     std::env::var_os(name).and_then(|dir| AbsPath::new(dir).ok())
 }
 
-/// Every place where `stockade ws` would look for its store.
+/// Where the command line notes what runs were refused: closed to every sandbox, as stores are.
+pub fn state_directory() -> Option<AbsPath> {
+    let stated = path_from_env("XDG_STATE_HOME");
+    let above = stated.or_else(|| home_from_env()?.join(".local/state").ok());
+    above?.join("stockade").ok()
+}
+
+/// Every place where `stockade ws` would look for its store, and where refusals are noted.
 fn stores_from_env() -> Vec<AbsPath> {
     let below = |dir: Option<AbsPath>, name: &str| dir.and_then(|dir| dir.join(name).ok());
     let places = [
         path_from_env("STOCKADE_HOME"),
         below(path_from_env("XDG_DATA_HOME"), "stockade"),
         below(home_from_env(), ".local/share/stockade"),
+        state_directory(),
+        below(home_from_env(), ".local/state/stockade"),
     ];
-    places.into_iter().flatten().collect()
+    let mut places: Vec<AbsPath> = places.into_iter().flatten().collect();
+    places.dedup();
+    places
 }
 
 /// The home directory, as the environment states it.

@@ -33,6 +33,8 @@ words! {
         ReadOnly = "read-only",
         /// A private layer takes every write and is dropped when the sandbox ends.
         Copy = "copy",
+        /// A private layer takes every write and is there again in the next run in this workspace.
+        Keep = "keep",
     }
 }
 

@@ -179,16 +179,21 @@ fn copied_settings(profile: &Profile, path: &AbsPath) -> Option<&'static str> {
 fn layered_home(profile: &Profile, path: &AbsPath) -> Option<&'static str> {
     let home = profile.home_directory.as_ref()?;
     let decide = |kind| profile.rules.decide(kind, path.as_path());
-    let is_layered = profile.home.value == HomeMode::Copy
-        && profile.base.value == Base::Host
+    let ending = match profile.home.value {
+        HomeMode::ReadOnly => return None,
+        HomeMode::Copy => DROPPED_AT_THE_END,
+        HomeMode::Keep => KEPT_FOR_THE_NEXT_RUN,
+    };
+    let is_layered = profile.base.value == Base::Host
         && profile.cwd != *home
         && path.is_within(home)
         && decide(Kind::Read).allowed
         && decide(Kind::Write).rule.is_none();
-    is_layered.then_some(
-        "inside, the home directory has a private layer: writes succeed there and are dropped at the end",
-    )
+    is_layered.then_some(ending)
 }
+
+const DROPPED_AT_THE_END: &str = "inside, the home directory has a private layer: writes succeed there and are dropped at the end";
+const KEPT_FOR_THE_NEXT_RUN: &str = "inside, the home directory has a private layer: writes succeed there and are kept for the next run in this workspace";
 
 fn is_loopback(host: &Host) -> bool {
     match host {

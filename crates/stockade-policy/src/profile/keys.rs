@@ -106,7 +106,8 @@ pub(super) const KEYS: &[Key] = &[
         "Let git's configuration inside writable roots be written."),
     key(("", "home"), Setting::Home, Compared, Some("--home"),
         "What becomes of writes to the home directory: copy (a private layer takes them and is dropped \
-         at the end) or read-only (they are refused)."),
+         at the end), keep (the layer is there again in the next run in this workspace) or read-only \
+         (they are refused)."),
     key(("", "devices"), Setting::Devices, Refused, Some("--device"),
         "Device nodes beyond the harmless ones."),
     key(("", "danger_nested_namespaces"), Setting::Nested, Compared,

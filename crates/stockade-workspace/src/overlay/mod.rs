@@ -22,14 +22,14 @@ mod snapshots;
 mod step;
 mod transaction;
 mod view;
-mod work;
+pub(crate) mod work;
 
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
@@ -152,7 +152,12 @@ impl Overlay {
         if is_known {
             work::renew(&layer)?;
         } else {
-            let identity = self.make_layer(root, &top, &layer)?;
+            // A power failure may have lost the index, and not what it told of.
+            match fs::rename(&layer, unnamed(&self.place)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                renamed => renamed.trying("set aside", &layer)?,
+            }
+            let identity = make_layer(root, &top, &layer)?;
             if self.index.roots.is_empty() {
                 self.index.since = Some((self.started.seconds, self.started.nanos));
             }
@@ -178,24 +183,6 @@ impl Overlay {
     /// If the store is in the root.
     pub fn layer_path(&self, root: &Path) -> Result<PathBuf, Error> {
         layer_path(&self.place.path, root)
-    }
-
-    fn make_layer(&self, root: &Path, top: &OwnedFd, layer: &Path) -> Result<Identity, Error> {
-        // A power failure may have lost the index, and not what it told of.
-        match fs::rename(layer, unnamed(&self.place)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            renamed => renamed.trying("set aside", layer)?,
-        }
-        for part in ["upper", work::WORK] {
-            files::make_private_dir(&layer.join(part))?;
-        }
-        // The top of the view has the attributes of the layer's top.
-        let stat = files::stat_of(top).trying("look at", root)?;
-        let upper = files::open_top(&layer.join("upper"))?;
-        let meta = crate::content::meta(&stat, Vec::new());
-        crate::restore::set_attributes(std::os::fd::AsFd::as_fd(&upper), &meta, false)
-            .trying("set the attributes of", layer)?;
-        Ok(Identity::of(top, &stat))
     }
 
     /// Remembers when a run began whose changes are not noted yet: it may be killed before that.
@@ -279,17 +266,12 @@ impl Overlay {
         self.clear()
     }
 
-    /// Removes what earlier runs left in their directories, at most in a small part of the time
-    /// that this one took.
+    /// Removes what earlier runs left in their directories.
     fn clear(&self) -> Result<(), Error> {
-        const LONG: Duration = Duration::from_millis(100);
-        let took = self.began.elapsed();
-        if took < LONG {
-            return Ok(());
-        }
-        let end = Instant::now() + took / 20;
         let mut roots = self.index.roots.iter();
-        roots.try_for_each(|root| work::clear(&directory(&self.place).join(&root.layer), end))
+        roots.try_for_each(|root| {
+            work::clear_after(&directory(&self.place).join(&root.layer), self.began)
+        })
     }
 
     /// Everything that differs from the host.
@@ -320,6 +302,20 @@ impl Overlay {
     fn upper(&self, root: &Root) -> PathBuf {
         directory(&self.place).join(&root.layer).join("upper")
     }
+}
+
+/// Makes an empty layer for a root, which is open as `top`.
+pub(crate) fn make_layer(root: &Path, top: &OwnedFd, layer: &Path) -> Result<Identity, Error> {
+    for part in ["upper", work::WORK] {
+        files::make_private_dir(&layer.join(part))?;
+    }
+    // The top of the view has the attributes of the layer's top.
+    let stat = files::stat_of(top).trying("look at", root)?;
+    let upper = files::open_top(&layer.join("upper"))?;
+    let meta = crate::content::meta(&stat, Vec::new());
+    crate::restore::set_attributes(std::os::fd::AsFd::as_fd(&upper), &meta, false)
+        .trying("set the attributes of", layer)?;
+    Ok(Identity::of(top, &stat))
 }
 
 /// Names the time at which a run began whose changes are not noted.
@@ -425,11 +421,7 @@ pub(crate) fn directory_in(workspace: &Path) -> PathBuf {
 /// Each changes the directory in which overlayfs works.
 pub(crate) fn used_ms(workspace: &Path) -> u64 {
     let layers = store::list(&directory_in(workspace)).unwrap_or_default();
-    let used = layers.iter().filter_map(|layer| {
-        let changed = layer.join(work::WORK).metadata().ok()?.modified().ok()?;
-        let since = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
-        u64::try_from(since.as_millis()).ok()
-    });
+    let used = layers.iter().filter_map(|layer| work::used_ms(layer));
     used.max().unwrap_or(0)
 }
 

@@ -11,14 +11,14 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Trying};
 use crate::files;
 use crate::store;
 
 /// Makes a layer one that can be mounted.
-pub(super) fn renew(layer: &Path) -> Result<(), Error> {
+pub(crate) fn renew(layer: &Path) -> Result<(), Error> {
     let work = layer.join(WORK);
     // Within its directory: elsewhere its own permissions would matter, and it has none.
     let aside = work.join(format!("{}{}", files::TEMPORARY, files::random_name()));
@@ -29,14 +29,31 @@ pub(super) fn renew(layer: &Path) -> Result<(), Error> {
 }
 
 /// What was set aside in a layer, and is of no use.
-pub(super) fn set_aside(layer: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn set_aside(layer: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = store::list(&layer.join(WORK))?;
     found.retain(|path| files::is_temporary(path));
     Ok(found)
 }
 
+/// When a run last used a layer, in milliseconds since 1970: each changes this directory.
+pub(crate) fn used_ms(layer: &Path) -> Option<u64> {
+    let changed = layer.join(WORK).metadata().ok()?.modified().ok()?;
+    let since = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
+}
+
+/// Removes what was set aside, at most in a small part of the time that a run took.
+pub(crate) fn clear_after(layer: &Path, began: Instant) -> Result<(), Error> {
+    const LONG: Duration = Duration::from_millis(100);
+    let took = began.elapsed();
+    if took < LONG {
+        return Ok(());
+    }
+    clear(layer, Instant::now() + took / 20)
+}
+
 /// Removes what was set aside in a layer; after `end` the rest is left for later.
-pub(super) fn clear(layer: &Path, end: Instant) -> Result<(), Error> {
+fn clear(layer: &Path, end: Instant) -> Result<(), Error> {
     for path in set_aside(layer)? {
         if Instant::now() > end {
             break;
@@ -53,7 +70,6 @@ pub(super) const WORK: &str = "work";
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
-    use std::time::Duration;
 
     #[test]
     fn a_marked_directory_is_set_aside_and_removed_when_there_is_time() {

@@ -16,12 +16,14 @@ use stockade_proxy::SandboxProxy;
 use stockade_rules::AbsPath;
 
 use crate::args::{CommitWhen, RunArgs, UpstreamArgs};
+use crate::commands::log::{self, LoggedRun};
 use crate::commands::{backends, ws};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::resolve::Place;
 
+use super::kept_home::KeptHome;
 use super::taps::{Seen, Taps};
 use super::{advice, overlay, plan_text};
 
@@ -38,6 +40,8 @@ pub(super) fn run(
     let has_terminal = std::io::stdin().is_terminal()
         || std::io::stdout().is_terminal()
         || std::io::stderr().is_terminal();
+    // Before the plan: the store must exist to be hidden, and the layer may have settings.
+    let home = KeptHome::enter(args, profile, store)?;
     let spec = Spec {
         argv: args.command.clone(),
         env: super::environment(args).collect(),
@@ -45,6 +49,7 @@ pub(super) fn run(
         terminal: has_terminal,
         explain: args.explain,
         overlay: args.overlay.is_some(),
+        kept_home: home.path.clone(),
     };
     let backends = backends(args.image.as_deref());
     let mut choice = backends.choose(profile, Path::new(THIS))?;
@@ -77,6 +82,7 @@ pub(super) fn run(
     if let Some(overlay) = overlay.as_ref().filter(|_| !args.quiet) {
         ws::warn_if_restarted(overlay, Format::of(args.output.json));
     }
+    home.warn_if_restarted(args);
     let taps = Taps::chosen(args);
     let launch = Foreground {
         keep: passed_descriptors(&args.policy.pass_fd)?,
@@ -93,7 +99,7 @@ pub(super) fn run(
             Err(error) if overlay.is_some() => choice.without_home_layer(error),
             Err(error) => choice.passed_over(error),
         };
-        tried.map_err(run_failure)?;
+        tried.map_err(|error| run_failure_over(&home, error))?;
         plan = choice.next(&spec)?;
         if let Some(overlay) = &mut overlay {
             overlay::add_layers(overlay, &mut plan)?;
@@ -110,10 +116,12 @@ pub(super) fn run(
         Some(overlay) if !is_committed => overlay::leave(overlay),
         _ => Ok(()),
     };
+    let cleared = home.leave();
     let written = report_file
         .as_mut()
         .map_or(Ok(()), |file| Outcome::of(&finished, &seen).write(file));
-    tell(args, &finished);
+    let is_logged = log_refusals(args, place, &finished, ended);
+    tell(args, &finished, is_logged);
     if !args.quiet {
         seen.tell(Format::of(args.output.json));
     }
@@ -123,7 +131,10 @@ pub(super) fn run(
         None => Ok(()),
     };
     let mut exit = ended;
-    for failure in [written, after].into_iter().filter_map(Result::err) {
+    for failure in [written, cleared, after]
+        .into_iter()
+        .filter_map(Result::err)
+    {
         output::failure(&failure, Format::of(args.output.json));
         // The command has run: 125 would say that it has not.
         if exit.code() == 0 {
@@ -241,12 +252,25 @@ fn inherited(number: i32) -> Result<OwnedFd, Failure> {
     })
 }
 
+/// Notes what was refused for `stockade log`; whether all of it is there. A log that can't be
+/// written is no failure of the run.
+fn log_refusals(args: &RunArgs, place: &Place, finished: &Finished, exit: Exit) -> bool {
+    let denials = &finished.report.denials;
+    if denials.is_empty() {
+        return false;
+    }
+    let words = args.command.iter().map(|word| word.to_string_lossy());
+    let run = LoggedRun::new(words, place.around.cwd.as_path(), exit, denials);
+    log::append(&run).is_ok() && run.is_whole()
+}
+
 /// What was refused, in a few lines on standard error.
-fn tell(args: &RunArgs, finished: &Finished) {
+fn tell(args: &RunArgs, finished: &Finished, is_logged: bool) {
     if args.quiet {
         return;
     }
-    for remark in remarks(finished, args.explain || args.verbose) {
+    let all = if is_logged { "stockade log" } else { SHOWS_ALL };
+    for remark in remarks(finished, args.explain || args.verbose, all) {
         output::warn(&remark, Format::of(args.output.json));
     }
     let succeeded = matches!(finished.report.ending, Ending::Exited(0));
@@ -270,8 +294,12 @@ fn tell(args: &RunArgs, finished: &Finished) {
 /// Variables that every shell sets anew, whose absence nobody asks about.
 const OF_SHELLS: &[&str] = &["OLDPWD", "PWD", "SHLVL", "_"];
 
-/// What the user should know about a command that has ended; every denial if the user `asked`.
-pub(crate) fn remarks(finished: &Finished, asked: bool) -> Vec<String> {
+/// The flag with which every denial of a run is shown.
+pub(crate) const SHOWS_ALL: &str = "--explain";
+
+/// What the user should know about a command that has ended; every denial if the user `asked`,
+/// else where they are shown.
+pub(crate) fn remarks(finished: &Finished, asked: bool, shows_all: &str) -> Vec<String> {
     let mut remarks: Vec<String> = finished.trouble.iter().cloned().collect();
     let limit = match finished.report.ending {
         Ending::CpuLimit => Some("the CPU time is over; the command was killed"),
@@ -294,24 +322,24 @@ pub(crate) fn remarks(finished: &Finished, asked: bool) -> Vec<String> {
     }
     let denials = &finished.report.denials;
     if !asked && matches!(finished.report.ending, Ending::Exited(0)) {
-        remarks.extend(in_one_line(denials));
+        remarks.extend(in_one_line(denials, shows_all));
         return remarks;
     }
     let shown = if asked { denials.len() } else { SHOWN_DENIALS };
     remarks.extend(denials.iter().take(shown).map(describe));
     if denials.len() > shown {
         let more = denials.len() - shown;
-        remarks.push(format!("{more} more were refused; `--explain` shows all"));
+        remarks.push(format!("{more} more were refused; `{shows_all}` shows all"));
     }
     remarks
 }
 
 /// What was refused to a command that succeeded all the same: it may have done less than it says.
-fn in_one_line(denials: &[Denial]) -> Option<String> {
+fn in_one_line(denials: &[Denial], shows_all: &str) -> Option<String> {
     let first = describe(denials.first()?);
     Some(match denials.len() - 1 {
         0 => first,
-        more => format!("{first} ({more} more; `--explain` shows all)"),
+        more => format!("{first} ({more} more; `{shows_all}` shows all)"),
     })
 }
 
@@ -328,6 +356,24 @@ pub(crate) fn exit_of(finished: &Finished) -> Exit {
         (_, Some(status)) => Exit::of(status),
         (_, None) => Exit::Command(u8::try_from(finished.status_code()).unwrap_or(u8::MAX)),
     }
+}
+
+/// An earlier run may have left something in the layer that no mount can be put over.
+fn run_failure_over(home: &KeptHome, error: RunError) -> Failure {
+    let is_mount = matches!(
+        &error,
+        RunError::Spawn(SpawnError::Stage {
+            stage: Stage::MountTarget | Stage::AttachMount,
+            ..
+        })
+    );
+    if home.path.is_some() && is_mount {
+        return Failure::new(Exit::NotSetUp, error).hint(
+            "an earlier run may have replaced it in the kept home directory: `stockade home drop` \
+             forgets what it wrote, `--home copy` leaves it out",
+        );
+    }
+    run_failure(error)
 }
 
 pub(crate) fn run_failure(error: RunError) -> Failure {

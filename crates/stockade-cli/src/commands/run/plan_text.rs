@@ -71,6 +71,7 @@ fn view(view: &View) -> &'static str {
         View::Devices { .. } => "devices",
         View::Empty => "empty",
         View::Hidden => "hidden",
+        View::KeptLayer { .. } => "kept copy",
         View::Overlay { .. } => "overlay",
         View::PrivateLayer { .. } => "copy",
         View::Proc => "proc",

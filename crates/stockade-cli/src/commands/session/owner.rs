@@ -23,7 +23,7 @@ use super::directory::Directory;
 use super::protocol::{Answer, Description, Exec, Request, receive, send};
 use crate::args::SessionOpenArgs;
 use crate::commands::backends;
-use crate::commands::run::confined::{THIS, exit_of, network, remarks, run_failure};
+use crate::commands::run::confined::{SHOWS_ALL, THIS, exit_of, network, remarks, run_failure};
 use crate::commands::run::overlay;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -491,7 +491,7 @@ impl Owner<'_> {
             }
             Ok(finished) => Answer::Ended {
                 code: exit_of(&finished).code(),
-                remarks: remarks(&finished, false),
+                remarks: remarks(&finished, false, SHOWS_ALL),
             },
             Err(failure) => refusal(&failure),
         }

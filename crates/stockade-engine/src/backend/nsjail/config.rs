@@ -143,7 +143,10 @@ impl Statements<'_> {
                 }
             }
             // Overlays are the helper's alone; if one ever comes here, nothing is written through.
-            View::Overlay { .. } | View::PrivateLayer { .. } | View::ReadOnly => {
+            View::KeptLayer { .. }
+            | View::Overlay { .. }
+            | View::PrivateLayer { .. }
+            | View::ReadOnly => {
                 self.show(&mount.path, false);
             }
             View::Symlink(target) => {
