@@ -9,23 +9,27 @@ use rustix::fs::{Dir, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::mediator::Operation;
+use crate::mediator::Reported;
+use crate::socket_owners::{ClientSocket, CommandId, SocketOwners};
 
 /// One command.
 #[derive(Debug)]
 pub(crate) struct Command {
+    /// The launcher's number for it.
+    pub(crate) id: CommandId,
     /// Its process id outside the sandbox, which is also its session id; 0 until the kernel has
     /// made the process.
     pub(crate) pid: AtomicI32,
     /// Where it is reported about, and told what to do with it.
     pub(crate) line: OwnedFd,
     /// The denials that were reported already.
-    pub(crate) denied: Mutex<Vec<(Operation, PathBuf)>>,
+    pub(crate) denied: Mutex<Reported>,
 }
 
 impl Command {
-    pub(crate) fn new(line: OwnedFd) -> Self {
+    pub(crate) fn new(id: CommandId, line: OwnedFd) -> Self {
         Self {
+            id,
             pid: AtomicI32::new(0),
             line,
             denied: Mutex::default(),
@@ -43,6 +47,8 @@ pub(crate) struct Commands {
     list: Mutex<Vec<Arc<Command>>>,
     /// Sockets of the host that may be connected to, besides those of the plan.
     sockets: RwLock<Vec<PathBuf>>,
+    /// Which command connected or bound a socket of the sandbox's network.
+    pub(crate) owners: SocketOwners,
 }
 
 impl Commands {
@@ -70,6 +76,12 @@ impl Commands {
             pid = relations.parent;
         }
         None
+    }
+
+    /// The command that a socket of the sandbox's network belongs to, if the command still runs.
+    pub(crate) fn of_socket(&self, socket: ClientSocket) -> Option<Arc<Command>> {
+        let id = self.owners.owner(socket)?;
+        self.list().iter().find(|one| one.id == id).cloned()
     }
 
     /// Kills every process that belongs to a command. Processes that they make meanwhile are found

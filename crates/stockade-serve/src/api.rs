@@ -606,10 +606,9 @@ pub struct Clause {
 #[derive(Debug, Default, JsonSchema, Serialize)]
 #[expect(clippy::exhaustive_structs, reason = "a version has these fields")]
 pub struct Closed {
-    /// What the policy refused to processes that outlived their command, and hosts that the proxy
-    /// refused.
+    /// What the policy refused to processes that outlived their command.
     pub denials: Vec<Denial>,
-    /// Hosts that were asked for, and what was decided.
+    /// Hosts that were asked for, and what was decided; without what `wait` told as a denial.
     pub network: Vec<Value>,
 }
 

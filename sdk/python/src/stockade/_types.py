@@ -98,7 +98,7 @@ class Closed:
     """What belongs to no single command of a sandbox."""
 
     denials: list[Denial]
-    """What processes in the background were refused, and hosts that the proxy refused."""
+    """What processes in the background were refused."""
     network: list[Any]
     """Hosts that were asked for, and what was decided."""
 
