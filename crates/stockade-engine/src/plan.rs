@@ -19,6 +19,7 @@ use crate::report::{ClauseReport, Enforcement};
 /// What to execute.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
+#[expect(clippy::struct_excessive_bools, reason = "independent choices")]
 pub struct Spec {
     /// Program and arguments.
     pub argv: Vec<OsString>,
@@ -33,6 +34,8 @@ pub struct Spec {
     /// Whether every change goes to a layer, to be given by [`ExecPlan::overlay`], instead of the
     /// host's directories.
     pub overlay: bool,
+    /// Whether the sandbox stays open for many commands.
+    pub session: bool,
 }
 
 /// What one run will do. `stockade run --dry-run` prints it, `stockade run` executes it.

@@ -59,6 +59,7 @@ impl Session {
     pub fn spec() -> Spec {
         Spec {
             argv: vec!["session".into()],
+            session: true,
             ..Spec::default()
         }
     }

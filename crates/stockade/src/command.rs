@@ -298,6 +298,7 @@ impl Command {
             overlay: self.sandbox.parts.overlay.is_some(),
             #[cfg(not(feature = "overlay"))]
             overlay: false,
+            session: false,
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::network::Connector;
 use crate::plan::LinuxPlan;
 use crate::resolver::Resolver;
 use crate::session::{Order, Received, answer_owner};
-use crate::socket_owners::{ClientSocket, CommandId};
+use crate::socket_owners::ClientSocket;
 use crate::stage::{At, Failure, Stage};
 use crate::sys::process::Reaped;
 use crate::{capabilities, sys};
@@ -168,7 +168,8 @@ impl<'a> Session<'a> {
                         order,
                         standard,
                         line,
-                    })) => self.accept(id, order, standard, line),
+                        group,
+                    })) => self.accept(Command::new(id, line, group), order, standard),
                     Ok(Some(Received::Owners { line })) => self.owner_line = Some(line),
                     Ok(Some(Received::Sockets { paths, line })) => {
                         self.commands.set_sockets(paths);
@@ -279,8 +280,8 @@ impl<'a> Session<'a> {
         running.kill(&self.commands, &self.proc);
     }
 
-    fn accept(&mut self, id: CommandId, order: Order, standard: [OwnedFd; 3], line: OwnedFd) {
-        let command = Arc::new(Command::new(id, line));
+    fn accept(&mut self, command: Command, order: Order, standard: [OwnedFd; 3]) {
+        let command = Arc::new(command);
         match Job::new(order, standard, &command) {
             Ok(job) => self.waiting.push_back((job, command)),
             // If nobody listens any more there is nobody to tell.

@@ -4,6 +4,7 @@
 //! on it and hears what to do with it. No descriptor of a line, nor of the control socket, is ever
 //! in a command's descriptor table.
 
+mod command_group;
 mod order;
 mod owner_lookup;
 
@@ -20,8 +21,9 @@ use crate::heard::Heard;
 use crate::mediator::Denial;
 use crate::plan::{LinuxPlan, Text};
 use crate::socket_owners::CommandId;
-use crate::spawn::{Builder, Lifeline, Outcome, Running, SpawnError, spawn};
+use crate::spawn::{Builder, Lifeline, Outcome, Running, SpawnError, UsageScope, spawn};
 
+use self::command_group::{CommandGroup, CommandGroups};
 pub use self::order::Order;
 pub(crate) use self::order::Received;
 pub use self::owner_lookup::OwnerLookup;
@@ -32,6 +34,7 @@ pub(crate) use self::owner_lookup::answer_owner;
 pub struct Session {
     running: Running,
     started: AtomicU64,
+    groups: Option<Arc<CommandGroups>>,
 }
 
 /// A command that runs in a session. Dropping it kills it.
@@ -43,6 +46,7 @@ pub struct SessionCommand {
     heard: Heard,
     /// Whether it is known to have ended.
     is_over: bool,
+    group: Option<CommandGroup>,
 }
 
 impl Session {
@@ -63,6 +67,7 @@ impl Session {
         Ok(Self {
             running,
             started: AtomicU64::new(0),
+            groups: CommandGroups::open(plan)?,
         })
     }
 
@@ -77,8 +82,17 @@ impl Session {
     ) -> Result<SessionCommand, SpawnError> {
         let (line, inner) = line_pair()?;
         let id = self.started.fetch_add(1, Ordering::Relaxed) + 1;
+        let group = self.groups.as_ref().map(|groups| groups.make(id));
+        let group = group.transpose()?;
+        let processes = group.as_ref().map(CommandGroup::processes);
         order
-            .send(id, self.running.messages(), standard, inner.as_fd())
+            .send(
+                id,
+                self.running.messages(),
+                standard,
+                inner.as_fd(),
+                processes,
+            )
             .map_err(not_sent)?;
         drop(inner);
         let mut heard = Heard::default();
@@ -91,6 +105,7 @@ impl Session {
                         pidfd,
                         heard,
                         is_over: false,
+                        group,
                     });
                 }
                 Some(Report::Failed(failure)) => return Err(failure.into()),
@@ -175,8 +190,8 @@ impl SessionCommand {
         self.id
     }
 
-    /// Kills the command and what it started, but for processes that left its session and lost
-    /// their parents: those end with the session.
+    /// Kills the command and what it started. Where it has no control group, processes that left its
+    /// session and lost their parents end with the session.
     pub fn kill(&self) {
         // A command that has ended needs no signal.
         let _ = Request::Kill.send(self.line.as_fd());
@@ -236,7 +251,16 @@ impl SessionCommand {
     pub fn wait(&mut self) -> io::Result<Outcome> {
         while self.hear()? {}
         self.is_over = true;
-        Ok(self.heard.outcome())
+        let mut outcome = self.heard.outcome();
+        outcome.usage.scope = UsageScope::Waited;
+        if let Some(group) = self.group.take()
+            && let Ok((user, system)) = group.cpu_time()
+        {
+            outcome.usage.user_micros = user;
+            outcome.usage.system_micros = system;
+            outcome.usage.scope = UsageScope::All;
+        }
+        Ok(outcome)
     }
 }
 

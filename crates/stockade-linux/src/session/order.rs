@@ -1,5 +1,6 @@
 //! What the launcher sends to the supervisor of a session: a command to start comes with four
-//! descriptors, the standard three and the command's line; a grant comes with one, on which the
+//! descriptors, the standard three and the command's line, and a fifth where the command has a control
+//! group; a grant comes with one, on which the
 //! supervisor answers, and so does the line on which it is asked for the owners of sockets.
 
 use std::ffi::OsStr;
@@ -35,6 +36,8 @@ pub(crate) enum Received {
         order: Order,
         standard: [OwnedFd; 3],
         line: OwnedFd,
+        /// The list of processes of the command's control group.
+        group: Option<OwnedFd>,
     },
     /// Let commands connect to these sockets of the host, besides those of the plan.
     Sockets { paths: Vec<PathBuf>, line: OwnedFd },
@@ -82,10 +85,12 @@ impl Order {
         control: BorrowedFd<'_>,
         standard: [BorrowedFd<'_>; 3],
         line: BorrowedFd<'_>,
+        group: Option<BorrowedFd<'_>>,
     ) -> io::Result<()> {
         let [stdin, stdout, stderr] = standard;
         let message = [&[COMMAND][..], &id.to_ne_bytes(), &self.encode()?].concat();
-        channel::send(control, &message, &[stdin, stdout, stderr, line])
+        let fds = [stdin, stdout, stderr, line].into_iter().chain(group);
+        channel::send(control, &message, &fds.collect::<Vec<_>>())
     }
 
     /// Waits for the next message. `None`: the launcher is gone. A malformed one is the error
@@ -131,13 +136,16 @@ impl Received {
     fn decode(message: &[u8], fds: Vec<OwnedFd>) -> Option<Self> {
         let (kind, message) = message.split_first()?;
         if *kind == COMMAND {
-            let [stdin, stdout, stderr, line] = fds.try_into().ok()?;
+            let mut fds = fds.into_iter();
+            let [stdin, stdout, stderr, line] =
+                [fds.next()?, fds.next()?, fds.next()?, fds.next()?];
             let (id, order) = message.split_first_chunk()?;
             return Some(Self::Command {
                 id: CommandId::from_ne_bytes(*id),
                 order: Order::decode(order)?,
                 standard: [stdin, stdout, stderr],
                 line,
+                group: fds.next(),
             });
         }
         let [line] = fds.try_into().ok()?;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use stockade::{
     Ending, Error, RunError, Sandbox, SandboxPolicy, Session, SessionCommand, Stdio, Subject,
+    UsageScope,
 };
 use stockade_linux::{SpawnError, Stage};
 
@@ -23,6 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_command_has_its_own_refused_names", own_names),
     ("a_command_inherits_no_signals", signal_state),
     ("a_large_command_line_arrives", large_order),
+    ("a_daemon_ends_with_its_command_in_a_control_group", daemon),
     ("a_long_exec_is_killed_by_its_own_time_limit", timeout),
     ("a_missing_program_is_an_error", missing_program),
     ("a_session_ends_everything_when_it_closes", close_ends_all),
@@ -44,6 +46,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("killing_a_command_spares_the_others", kill_one),
     ("other_backends_have_no_sessions", other_backends),
     ("the_policy_holds", policy_holds),
+    ("usage_is_the_commands_own", own_usage),
 ];
 
 pub(crate) const CHILDREN: &[Part] = &[("session_growth", grow), ("session_owner", owner)];
@@ -413,6 +416,82 @@ fn timeout() {
     assert_eq!(printed(&session, &gone), "gone");
     drop(other.stdin.take());
     assert_eq!(other.wait().unwrap().report.ending, Ending::Exited(1));
+}
+
+/// A session whose limit of processes is held by a control group; `None` if there can be none.
+fn grouped(cwd: &Path) -> Option<Session> {
+    let mut builder = Sandbox::builder();
+    builder.policy(SandboxPolicy::workspace_write(vec![]));
+    builder.workspace(cwd).limit("pids=200").best_effort();
+    let session = builder.build().unwrap().open().unwrap();
+    let is_grouped = session.plan().linux.cgroup.is_some();
+    // Root can make groups, whatever else is missing.
+    assert!(is_grouped || !rustix::process::geteuid().is_root());
+    is_grouped.then_some(session)
+}
+
+/// Leaves a process without parents in a session of its own, prints its id, and waits for ever.
+const DAEMON: &str = "(setsid sh -c 'echo $$; exec sleep 1000' &); sleep 1000";
+
+fn daemon() {
+    let place = dir();
+    let run = |session: &Session| {
+        let mut other = shell(session, "sleep 1000 & echo $!; wait");
+        let mut other = other.stdout(Stdio::Piped).spawn().unwrap();
+        let mut pid = [0; 16];
+        let length = other.stdout.as_mut().unwrap().read(&mut pid).unwrap();
+        let spared = String::from_utf8_lossy(&pid[..length]).trim().to_owned();
+        let limit = Duration::from_secs(3);
+        let late = shell(session, DAEMON).timeout(limit).output().unwrap();
+        assert_eq!(late.finished.report.ending, Ending::TimedOut);
+        let daemon = String::from_utf8(late.stdout).unwrap();
+        let look = format!(
+            "kill -0 {spared} && echo spared; kill -0 {} 2>/dev/null && echo left; true",
+            daemon.trim()
+        );
+        (printed(session, &look), other)
+    };
+    // The control: without a group nothing ties the process to its command.
+    let (seen, _other) = run(&workspace(place.path()).open().unwrap());
+    assert_eq!(seen, "spared\nleft");
+    if let Some(session) = grouped(place.path()) {
+        let (seen, _other) = run(&session);
+        assert_eq!(seen, "spared");
+    }
+}
+
+/// Leaves a process without parents that counts and prints what it used, and waits for it.
+const BUSY: &str =
+    "(setsid sh -c 'i=0; while test $i -lt 300000; do i=$((i+1)); done; times' &) | cat";
+
+fn own_usage() {
+    let place = dir();
+    let busy = |session: &Session| {
+        let mut quiet = shell(session, "read line").stdin(Stdio::Piped).spawn();
+        let quiet = quiet.as_mut().unwrap();
+        let busy = shell(session, BUSY).output().unwrap();
+        drop(quiet.stdin.take());
+        let quiet = quiet.wait().unwrap().report.usage;
+        let text = String::from_utf8(busy.stdout).unwrap();
+        // "0m1.230000s 0m0.010000s", of the shell itself and of its children.
+        let time = text.split('s').next().unwrap();
+        let (minutes, seconds) = time.split_once('m').unwrap();
+        let seconds = seconds.parse::<f64>().unwrap() + 60.0 * minutes.parse::<f64>().unwrap();
+        let used = Duration::from_secs_f64(seconds);
+        (busy.finished.report.usage, quiet, used)
+    };
+    let cpu = |usage: stockade::UsageReport| Duration::from_micros(usage.cpu_micros);
+    let (all, quiet, used) = busy(&workspace(place.path()).open().unwrap());
+    assert_eq!([all.scope, quiet.scope], [UsageScope::Waited; 2]);
+    assert!(cpu(all) < used, "{all:?} {used:?}");
+    if let Some(session) = grouped(place.path()) {
+        let (all, quiet, used) = busy(&session);
+        assert_eq!([all.scope, quiet.scope], [UsageScope::All; 2]);
+        // The shell's clock may have ticks of 10 ms.
+        let tick = Duration::from_millis(10);
+        assert!(cpu(all) + tick >= used, "{all:?} {used:?}");
+        assert!(cpu(quiet) < used, "{quiet:?} {used:?}");
+    }
 }
 
 fn kill_one() {

@@ -42,6 +42,7 @@ pub(super) fn run(
         terminal: has_terminal,
         explain: args.explain,
         overlay: args.overlay.is_some(),
+        session: false,
     };
     let backends = backends(args.image.as_deref());
     let mut choice = backends.choose(profile, Path::new(THIS))?;
