@@ -229,6 +229,13 @@ fn differs_beyond_grants(old: &ExecPlan, new: &ExecPlan) -> bool {
         if let Some(mediation) = &mut linux.mediation {
             mediation.unix_sockets.clear();
         }
+        // The names of groups are each plan's own.
+        if let Some(cgroup) = &mut linux.cgroup {
+            cgroup.commands = None;
+            for group in &mut cgroup.groups {
+                group.path = group.origin.clone();
+            }
+        }
         let order = plan.network.clone().map(|mut order| {
             order.rules = NetworkRules::default();
             order

@@ -27,6 +27,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_daemon_ends_with_its_command_in_a_control_group", daemon),
     ("a_long_exec_is_killed_by_its_own_time_limit", timeout),
     ("a_missing_program_is_an_error", missing_program),
+    ("a_session_with_limits_adopts_hosts", adopted),
     ("a_session_ends_everything_when_it_closes", close_ends_all),
     ("a_session_ends_when_its_owner_is_killed", owner_killed),
     ("a_thousand_commands_leave_nothing", no_growth),
@@ -463,6 +464,25 @@ fn daemon() {
 /// Leaves a process without parents that counts and prints what it used, and waits for it.
 const BUSY: &str =
     "(setsid sh -c 'i=0; while test $i -lt 300000; do i=$((i+1)); done; times' &) | cat";
+
+fn adopted() {
+    let place = dir();
+    let sandbox = |hosts: &[&str]| {
+        let mut builder = Sandbox::builder();
+        builder.policy(SandboxPolicy::workspace_write(vec![]));
+        builder
+            .workspace(place.path())
+            .limit("pids=200")
+            .best_effort();
+        for host in hosts {
+            builder.allow(host);
+        }
+        builder.build().unwrap()
+    };
+    let session = sandbox(&["one.test"]).open().unwrap();
+    let wider = sandbox(&["one.test", "two.test"]);
+    assert!(session.adopt(&wider).unwrap().is_some());
+}
 
 fn own_usage() {
     let place = dir();

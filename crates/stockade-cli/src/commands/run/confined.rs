@@ -315,8 +315,10 @@ pub(crate) fn run_failure(error: RunError) -> Failure {
     );
     // A port that is taken, or root's: the machine offers no other.
     let no_port = matches!(&error, RunError::Spawn(SpawnError::Network(_)));
+    let no_sessions = matches!(&error, RunError::NoSessions(_));
     let failure = Failure::new(exit, error);
     match exit {
+        Exit::NotSetUp if no_sessions => failure.hint("stockade session open --backend native"),
         Exit::NotSetUp if no_port => failure,
         Exit::NotSetUp if no_overlay => failure.hint(
             "overlayfs takes no file system without extended attributes and no overlay as the \
