@@ -129,12 +129,14 @@ pub(crate) fn failure(failure: &Failure, format: Format) {
 
 /// One line of advice or warning on stderr.
 pub(crate) fn warn(message: &str, format: Format) {
-    let mut err = anstream::stderr().lock();
     let _ = match format {
-        Format::Text => writeln!(err, "{SO_SO}warning:{SO_SO:#} {}", printable(message)),
+        Format::Text => {
+            let message = printable(message);
+            write_error(&format!("{SO_SO}warning:{SO_SO:#} {message}"))
+        }
         Format::Json => {
             let record = serde_json::json!({ "schema": SCHEMA, "warning": message });
-            writeln!(err, "{record}")
+            write_error(&record.to_string())
         }
     };
 }
@@ -142,12 +144,11 @@ pub(crate) fn warn(message: &str, format: Format) {
 /// What was done, on stderr.
 #[cfg(target_os = "linux")]
 pub(crate) fn note(message: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{}", printable(message));
+    let _ = write_error(&printable(message));
 }
 
 /// Several lines about what is about to happen, on stderr.
 pub(crate) fn explanation(lines: &[String], format: Format) {
-    let mut err = anstream::stderr().lock();
     let _ = match format {
         Format::Text => {
             let lines: Vec<_> = lines.iter().map(|line| printable(line)).collect();
@@ -155,33 +156,39 @@ pub(crate) fn explanation(lines: &[String], format: Format) {
                 .split_first()
                 .map_or(("", &[][..]), |(first, rest)| (&**first, rest));
             let rest = rest.join("\n  ");
-            writeln!(err, "{BOLD}{first}{BOLD:#}\n  {rest}")
+            write_error(&format!("{BOLD}{first}{BOLD:#}\n  {rest}"))
         }
         Format::Json => {
             let record = serde_json::json!({ "schema": SCHEMA, "explanation": lines });
-            writeln!(err, "{record}")
+            write_error(&record.to_string())
         }
     };
 }
 
 /// What the person could do next, on stderr.
 pub(crate) fn hint(text: &str) -> io::Result<()> {
-    let mut err = anstream::stderr().lock();
-    writeln!(err, "{BOLD}hint:{BOLD:#} {}", indented(text))
+    write_error(&format!("{BOLD}hint:{BOLD:#} {}", indented(text)))
 }
 
 fn failure_text(failure: &Failure) -> io::Result<()> {
     let message = failure.message();
-    let mut err = anstream::stderr().lock();
-    writeln!(err, "{BAD}error:{BAD:#} {}", indented(&message))?;
-    drop(err);
+    write_error(&format!("{BAD}error:{BAD:#} {}", indented(&message)))?;
     failure.next_step().map_or(Ok(()), hint)
 }
 
 /// On one line, so that it can be told from what the command itself wrote.
 fn failure_json(failure: &Failure) -> io::Result<()> {
     let record = serde_json::json!({ "schema": SCHEMA, "error": failure.record() });
-    writeln!(io::stderr().lock(), "{record}")
+    write_error(&record.to_string())
+}
+
+/// Writes to stderr in one call: a command that still runs may write there too, and its text must
+/// not get into the middle of a line.
+fn write_error(text: &str) -> io::Result<()> {
+    let choice = anstream::AutoStream::choice(&io::stderr());
+    let mut line = anstream::AutoStream::new(Vec::new(), choice);
+    writeln!(line, "{text}")?;
+    io::stderr().lock().write_all(&line.into_inner())
 }
 
 #[cfg(test)]
