@@ -70,11 +70,7 @@ fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let spec = Spec {
         argv: vec!["true".into()],
         env: std::env::vars_os().collect(),
-        keep_descriptors: Vec::new(),
-        terminal: false,
-        explain: false,
-        overlay: false,
-        kept_home: None,
+        ..Spec::default()
     };
     let rules = Profile::resolve(&sources, &file)?.rules.iter().count();
     let mut times = Vec::with_capacity(ROUNDS);

@@ -85,6 +85,8 @@ pub use select::{SandboxSelection, SelectError};
 #[cfg(target_os = "linux")]
 pub use session::{Session, SessionSpec};
 #[cfg(target_os = "linux")]
+pub use stockade_linux::UsageScope;
+#[cfg(target_os = "linux")]
 pub use stockade_linux::helper;
 pub use stockade_policy as policy;
 #[cfg(target_os = "linux")]

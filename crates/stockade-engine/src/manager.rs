@@ -244,11 +244,7 @@ fn confine(request: Request<'_>) -> Result<ExecEnv, SandboxTransformError> {
         &crate::Spec {
             argv: spec.full_command(),
             env: env.clone().into_iter().collect(),
-            keep_descriptors: Vec::new(),
-            terminal: false,
-            explain: false,
-            overlay: false,
-            kept_home: None,
+            ..crate::Spec::default()
         },
     );
     plan.map_err(failed)?;

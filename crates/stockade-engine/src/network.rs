@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use serde::Serialize;
+pub use stockade_linux::{ClientSocket, CommandId, OwnerLookup};
 use stockade_policy::host::NetworkRules;
 use stockade_policy::profile::Masked;
 
@@ -168,6 +169,18 @@ pub trait NetworkGuard: Debug + Send {
     fn set_rules(&self, rules: &NetworkRules) -> bool {
         let _ = rules;
         false
+    }
+
+    /// Takes what tells which command of a session a client belongs to.
+    fn set_owner_lookup(&self, owners: OwnerLookup) {
+        drop(owners);
+    }
+
+    /// Takes the refused connections of one command of a session; the others are told by
+    /// [`NetworkGuard::finish`].
+    fn take_refused(&self, command: CommandId) -> Vec<NetworkRecord> {
+        let _ = command;
+        Vec::new()
     }
 }
 

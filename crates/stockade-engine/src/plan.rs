@@ -19,6 +19,7 @@ use crate::report::{ClauseReport, Enforcement};
 /// What to execute.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "callers fill it in")]
+#[expect(clippy::struct_excessive_bools, reason = "independent choices")]
 pub struct Spec {
     /// Program and arguments.
     pub argv: Vec<OsString>,
@@ -36,6 +37,8 @@ pub struct Spec {
     /// The layer over the home directory that is kept, with the directories `upper` and `work`.
     /// Nobody else may use it meanwhile.
     pub kept_home: Option<AbsPath>,
+    /// Whether the sandbox stays open for many commands.
+    pub session: bool,
 }
 
 /// What one run will do. `stockade run --dry-run` prints it, `stockade run` executes it.

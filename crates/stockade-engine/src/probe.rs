@@ -24,6 +24,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+#[cfg(target_os = "linux")]
+pub(crate) use self::cgroup::CPU_ACCOUNTING;
+
 /// The controllers that limits can use here, and where their groups are made.
 #[cfg(target_os = "linux")]
 pub(crate) fn usable_controllers() -> Vec<Controller> {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use serde::Serialize;
-use stockade_linux::{Denial as Refusal, Operation, Usage};
+use stockade_linux::{Denial as Refusal, Operation, Usage, UsageScope};
 use stockade_policy::profile::{Backend, Clause, HomeMode};
 
 use crate::denial::{self, Denial};
@@ -79,6 +79,8 @@ pub struct UsageReport {
     pub cpu_micros: u64,
     /// The largest resident size of any one process, in KiB.
     pub peak_memory_kib: u64,
+    /// Whose CPU time it is.
+    pub scope: UsageScope,
 }
 
 /// How a run ended.
@@ -213,6 +215,7 @@ impl Report {
                 wall_micros: micros(wall),
                 cpu_micros: usage.user_micros.saturating_add(usage.system_micros),
                 peak_memory_kib: usage.peak_kib,
+                scope: usage.scope,
             },
             ending,
             ..self

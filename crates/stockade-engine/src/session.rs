@@ -19,7 +19,7 @@ use stockade_policy::profile::Backend;
 
 use crate::backend::{Engine, Launch, RunningSandbox};
 use crate::child::{Child, RunError, is_directory, open_null};
-use crate::network::{NetworkGuard, NetworkOrder, NetworkRecord, NetworkService};
+use crate::network::{CommandId, NetworkGuard, NetworkOrder, NetworkRecord, NetworkService};
 use crate::plan::{ExecPlan, PlanError, Spec};
 use crate::report::{Ending, NetworkOutcome, Report};
 
@@ -59,6 +59,7 @@ impl Session {
     pub fn spec() -> Spec {
         Spec {
             argv: vec!["session".into()],
+            session: true,
             ..Spec::default()
         }
     }
@@ -84,6 +85,9 @@ impl Session {
             network,
         };
         let (engine, guard) = Engine::open_session(&plan, &launch)?;
+        if let Some(guard) = &guard {
+            guard.set_owner_lookup(engine.owner_lookup()?);
+        }
         Ok(Self {
             plan: Arc::new(plan),
             engine,
@@ -106,7 +110,10 @@ impl Session {
             return Err(RunError::Directory(number));
         }
         let running = self.engine.start(&self.order(spec)?, standard)?;
-        let guard = Names(Arc::clone(&self.network));
+        let guard = CommandNetwork {
+            session: Arc::clone(&self.network),
+            command: running.id(),
+        };
         Ok(Child::in_session(
             Arc::clone(&self.plan),
             Box::new(running),
@@ -183,7 +190,7 @@ impl Session {
     }
 
     /// Ends the session: everything in it is killed and gone when this returns. The report is about
-    /// what belongs to no single command: connections, and denials of daemons.
+    /// what belongs to no single command: connections that were let pass, and denials of daemons.
     ///
     /// # Errors
     /// If its end can't be known.
@@ -221,6 +228,13 @@ fn differs_beyond_grants(old: &ExecPlan, new: &ExecPlan) -> bool {
         as_session(&mut linux);
         if let Some(mediation) = &mut linux.mediation {
             mediation.unix_sockets.clear();
+        }
+        // The names of groups are each plan's own.
+        if let Some(cgroup) = &mut linux.cgroup {
+            cgroup.commands = None;
+            for group in &mut cgroup.groups {
+                group.path = group.origin.clone();
+            }
         }
         let order = plan.network.clone().map(|mut order| {
             order.rules = NetworkRules::default();
@@ -283,18 +297,23 @@ impl RunningSandbox for Running {
     }
 }
 
-/// The names in a session's network, for the denials of one command; its connections are the
-/// session's.
+/// What concerns one command in a session's network: names, and the connections that were refused.
+/// Other connections are the session's.
 #[derive(Debug)]
-struct Names(SharedGuard);
+struct CommandNetwork {
+    session: SharedGuard,
+    command: CommandId,
+}
 
-impl NetworkGuard for Names {
+impl NetworkGuard for CommandNetwork {
     fn finish(self: Box<Self>) -> Vec<NetworkRecord> {
-        Vec::new()
+        let guard = locked(&self.session);
+        let guard = guard.as_ref();
+        guard.map_or_else(Vec::new, |guard| guard.take_refused(self.command))
     }
 
     fn name_of(&self, address: IpAddr) -> Option<String> {
-        locked(&self.0).as_ref()?.name_of(address)
+        locked(&self.session).as_ref()?.name_of(address)
     }
 }
 

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::plan::{Cgroup, CgroupDir};
@@ -119,11 +119,28 @@ impl Group {
     /// they were reaped.
     fn remove_when_empty(&self, attempts: u32) {
         for _ in 0..attempts {
+            // Without those of a session's commands a group can't be removed.
+            let _ = self.remove_children();
             match rustix::fs::unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR) {
                 Err(Errno::BUSY) => std::thread::sleep(REMOVAL_PAUSE),
                 _ => return,
             }
         }
+    }
+
+    /// Removes the groups in this one that are empty.
+    fn remove_children(&self) -> Result<(), Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(&self.parent, &self.name, flags, Mode::empty())?;
+        for entry in Dir::read_from(&directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if entry.file_type().is_dir() && !name.to_bytes().starts_with(b".") {
+                // What is in use is tried again with the group itself.
+                let _ = rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -136,7 +153,7 @@ fn kills(events: &str) -> u64 {
 }
 
 /// What stands for the writing process in a list of processes.
-const MYSELF: &[u8] = b"0";
+pub(crate) const MYSELF: &[u8] = b"0";
 
 /// Ten seconds in all: on a busy machine the dead wait for their turn, too.
 const REMOVAL_ATTEMPTS: u32 = 5000;

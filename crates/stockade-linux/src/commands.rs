@@ -9,31 +9,48 @@ use rustix::fs::{Dir, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::mediator::Operation;
+use crate::mediator::Reported;
+use crate::socket_owners::{ClientSocket, CommandId, SocketOwners};
 
 /// One command.
 #[derive(Debug)]
 pub(crate) struct Command {
+    /// The launcher's number for it.
+    pub(crate) id: CommandId,
     /// Its process id outside the sandbox, which is also its session id; 0 until the kernel has
     /// made the process.
     pub(crate) pid: AtomicI32,
     /// Where it is reported about, and told what to do with it.
     pub(crate) line: OwnedFd,
     /// The denials that were reported already.
-    pub(crate) denied: Mutex<Vec<(Operation, PathBuf)>>,
+    pub(crate) denied: Mutex<Reported>,
+    /// The list of processes of its control group.
+    pub(crate) group: Option<OwnedFd>,
 }
 
 impl Command {
-    pub(crate) fn new(line: OwnedFd) -> Self {
+    pub(crate) fn new(id: CommandId, line: OwnedFd, group: Option<OwnedFd>) -> Self {
         Self {
+            id,
             pid: AtomicI32::new(0),
             line,
             denied: Mutex::default(),
+            group,
         }
     }
 
     fn has_pid(&self, pid: i32) -> bool {
         pid != 0 && self.pid.load(Ordering::Acquire) == pid
+    }
+
+    /// Whether a process is in the command's control group.
+    fn has_in_group(&self, pid: i32) -> bool {
+        let listed = self.group.as_ref().map(|group| read_all(group.as_fd()));
+        let Some(Ok(listed)) = listed else {
+            return false;
+        };
+        let mut lines = listed.split(|byte| *byte == b'\n');
+        lines.any(|line| line == pid.to_string().as_bytes())
     }
 }
 
@@ -43,6 +60,8 @@ pub(crate) struct Commands {
     list: Mutex<Vec<Arc<Command>>>,
     /// Sockets of the host that may be connected to, besides those of the plan.
     sockets: RwLock<Vec<PathBuf>>,
+    /// Which command connected or bound a socket of the sandbox's network.
+    pub(crate) owners: SocketOwners,
 }
 
 impl Commands {
@@ -55,7 +74,7 @@ impl Commands {
     }
 
     /// The command that a process belongs to; `None` for a process that left its command's session
-    /// and lost its parents, as a daemon does.
+    /// and lost its parents, as a daemon does, if the command has no control group.
     pub(crate) fn of_process(&self, process: Pid, proc: BorrowedFd<'_>) -> Option<Arc<Command>> {
         let known = |pid: i32| self.list().iter().find(|one| one.has_pid(pid)).cloned();
         let mut pid = process.as_raw_nonzero().get();
@@ -63,13 +82,23 @@ impl Commands {
             if let Some(command) = known(pid) {
                 return Some(command);
             }
-            let relations = Relations::of(pid, proc)?;
+            let Some(relations) = Relations::of(pid, proc) else {
+                break;
+            };
             if let Some(command) = known(relations.session) {
                 return Some(command);
             }
             pid = relations.parent;
         }
-        None
+        let process = process.as_raw_nonzero().get();
+        let commands = self.list().clone();
+        commands.into_iter().find(|one| one.has_in_group(process))
+    }
+
+    /// The command that a socket of the sandbox's network belongs to, if the command still runs.
+    pub(crate) fn of_socket(&self, socket: ClientSocket) -> Option<Arc<Command>> {
+        let id = self.owners.owner(socket)?;
+        self.list().iter().find(|one| one.id == id).cloned()
     }
 
     /// Kills every process that belongs to a command. Processes that they make meanwhile are found
@@ -140,6 +169,19 @@ impl Relations {
             parent: fields.next()?.parse().ok()?,
             session: fields.nth(1)?.parse().ok()?,
         })
+    }
+}
+
+/// A file from its beginning, which is not moved on by that.
+fn read_all(file: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
+    let mut bytes = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let offset = u64::try_from(bytes.len()).map_err(|_| Errno::OVERFLOW)?;
+        match rustix::io::pread(file, &mut part, offset)? {
+            0 => return Ok(bytes),
+            length => bytes.extend_from_slice(&part[..length]),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::control::Report;
 use crate::mediator::Denial;
-use crate::spawn::{Outcome, Usage};
+use crate::spawn::{Outcome, Usage, UsageScope};
 
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
@@ -47,6 +47,7 @@ impl Heard {
                     user_micros,
                     system_micros,
                     peak_kib,
+                    scope: UsageScope::All,
                 };
             }
             Report::Listener(listener) => self.listener = Some(listener),

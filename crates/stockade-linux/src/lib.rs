@@ -39,6 +39,7 @@ pub mod search;
 pub mod seccomp;
 mod session;
 mod signals;
+mod socket_owners;
 mod spawn;
 mod stage;
 mod sys;
@@ -49,10 +50,11 @@ pub use door::Door;
 pub use landlock_self::{LandlockApplied, LandlockError, LandlockGap, LandlockSandbox};
 pub use mediator::{Denial, Operation};
 pub use plan::LinuxPlan;
-pub use session::{Order, Session, SessionCommand};
+pub use session::{Order, OwnerLookup, Session, SessionCommand};
 pub use signals::Signals;
+pub use socket_owners::{ClientSocket, CommandId};
 pub use spawn::{
-    Builder, Lifeline, Outcome, Running, SpawnError, Usage, inherited_descriptor, spawn,
+    Builder, Lifeline, Outcome, Running, SpawnError, Usage, UsageScope, inherited_descriptor, spawn,
 };
 pub use stage::Stage;
 pub use sys::arena::Arena;

@@ -239,6 +239,8 @@ pub enum Resource {
 pub struct Cgroup {
     /// The directories to make, one for each hierarchy.
     pub groups: Vec<CgroupDir>,
+    /// Which of them each command of a session gets a group of its own in.
+    pub commands: Option<AbsPath>,
 }
 
 /// One directory in a control-group hierarchy.

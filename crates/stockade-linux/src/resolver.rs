@@ -8,11 +8,13 @@
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use stockade_rules::dns::{Answer, respond};
 
+use crate::commands::Command;
 use crate::control::Report;
 use crate::mediator::{Denial, Operation};
 use crate::network;
@@ -22,7 +24,7 @@ use crate::plan::{Socket, SocketKind};
 #[derive(Debug)]
 pub(crate) struct Resolver {
     sockets: Vec<OwnedFd>,
-    /// Names that the launcher has been told.
+    /// Names that the launcher has been told and that no command is known to have asked for.
     told: Vec<String>,
 }
 
@@ -60,8 +62,13 @@ impl Resolver {
         self.sockets.iter().map(AsFd::as_fd)
     }
 
-    /// Answers what has been asked by now, and tells `line` about names that are new.
-    pub(crate) fn answer(&mut self, line: Option<BorrowedFd<'_>>) {
+    /// Answers what has been asked by now. A command of a session is told about its names, which
+    /// `command_of` finds by the address of the client; `control` is told about the others.
+    pub(crate) fn answer(
+        &mut self,
+        control: BorrowedFd<'_>,
+        command_of: impl Fn(SocketAddr) -> Option<Arc<Command>>,
+    ) {
         for socket in &self.sockets {
             for _ in 0..MAX_QUESTIONS {
                 let mut message = [0; MAX_MESSAGE_BYTES];
@@ -80,32 +87,53 @@ impl Resolver {
                     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                     let _ = rustix::net::sendto(socket, &answer, flags, &from);
                 }
-                if let Some(name) = asked {
-                    tell(&mut self.told, name, line);
+                let Some(name) = asked else { continue };
+                let from = SocketAddr::try_from(from).ok();
+                match from.and_then(&command_of) {
+                    Some(command) => tell_command(&command, &name),
+                    None => tell(&mut self.told, name, control),
                 }
             }
         }
     }
 }
 
+/// Tells a command's launcher about a name, once.
+fn tell_command(command: &Command, name: &str) {
+    let denial = denial(name);
+    let denied = &mut command
+        .denied
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if !is_address(name) && denied.is_new(denial.operation, &denial.path) {
+        // If the launcher is too slow to hear it, nobody waits for that.
+        let _ = Report::Denied(denial).send(command.line.as_fd());
+    }
+}
+
 /// Tells the launcher about a name, once.
-fn tell(told: &mut Vec<String>, name: String, line: Option<BorrowedFd<'_>>) {
-    let is_address = name.rsplit('.').next() == Some("arpa");
-    if is_address || told.contains(&name) || told.len() >= MAX_NAMES {
+fn tell(told: &mut Vec<String>, name: String, control: BorrowedFd<'_>) {
+    if is_address(&name) || told.contains(&name) || told.len() >= MAX_NAMES {
         return;
     }
-    let denial = Denial {
+    // As above.
+    let _ = Report::Denied(denial(&name)).send(control);
+    told.push(name);
+}
+
+/// Whether a name stands for an address: nobody wants to reach that.
+fn is_address(name: &str) -> bool {
+    name.rsplit('.').next() == Some("arpa")
+}
+
+fn denial(name: &str) -> Denial {
+    Denial {
         operation: Operation::Reach,
-        path: PathBuf::from(&name),
+        path: PathBuf::from(name),
         rule: None,
         protected: None,
         errno: Errno::NETUNREACH.raw_os_error(),
         pid: 0,
         program: PathBuf::new(),
-    };
-    if let Some(line) = line {
-        // If the launcher is too slow to hear it, nobody waits for that.
-        let _ = Report::Denied(denial).send(line);
     }
-    told.push(name);
 }

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::Serialize;
 
 use crate::control::{Report, Request};
 use crate::heard::Heard;
@@ -80,6 +81,7 @@ impl Outcome {
             user_micros: 0,
             system_micros: 0,
             peak_kib: 0,
+            scope: UsageScope::All,
         },
     };
 }
@@ -93,6 +95,24 @@ pub struct Usage {
     pub system_micros: u64,
     /// The largest resident size of any one process, KiB.
     pub peak_kib: u64,
+    /// Whose CPU time it is.
+    pub scope: UsageScope,
+}
+
+/// The processes whose CPU time was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the kernel counts in these two ways"
+)]
+pub enum UsageScope {
+    /// Every process of the sandbox, or of the control group of a session's command.
+    #[default]
+    All,
+    /// The first process of a session's command, and those of its descendants that were waited for
+    /// (`RUSAGE_CHILDREN`, `getrusage(2)`).
+    Waited,
 }
 
 /// Why a sandbox could not be started. Nothing of the command has run.
@@ -406,6 +426,7 @@ impl Running {
                 user_micros: used.user_micros,
                 system_micros: used.system_micros,
                 peak_kib: used.peak_kib,
+                scope: UsageScope::All,
             };
         }
     }

@@ -13,6 +13,7 @@ use stockade_policy::profile::Masked;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::attribution::Attribution;
 use crate::config::ProxyLimits;
 use crate::dial::{self, Server};
 use crate::error::Unreachable;
@@ -33,6 +34,8 @@ pub(crate) struct Gate {
     pub(crate) masks: Vec<Masked>,
     /// Opens TLS, where something in it must be read.
     pub(crate) inspector: Option<Arc<Inspector>>,
+    /// Tells which command of a session was refused.
+    pub(crate) attribution: Attribution,
 }
 
 /// The list, which the user may widen while the sandbox stands.
@@ -145,7 +148,8 @@ impl Gate {
 
     /// Puts a refusal on record.
     pub(crate) fn deny(&self, ask: Ask, denial: Denial) -> Denial {
-        self.ledger.deny(ask, &denial);
+        let command = self.attribution.command_of(ask.client);
+        self.ledger.deny(ask, &denial, command);
         denial
     }
 

@@ -30,6 +30,7 @@ use self::forward::Link;
 pub(crate) use self::mask::Scrubber;
 pub(crate) use self::refuse::refuse;
 use self::reply::Reply;
+use crate::attribution::ClientAddress;
 use crate::dial::Server;
 use crate::error::Unreachable;
 use crate::gate::{Denial, Gate, Opening, Refusal, Target};
@@ -52,11 +53,13 @@ struct Front {
     known: Option<Target>,
     link: Link,
     permit: Permit,
+    client: Option<ClientAddress>,
 }
 
 /// Serves a client that knows this is a proxy.
 pub(crate) async fn serve(gate: Arc<Gate>, client: Client, permit: Permit) {
     let front = Front {
+        client: gate.attribution.address_of(&client.stream),
         gate,
         known: None,
         link: Link::default(),
@@ -74,6 +77,7 @@ pub(crate) async fn serve_known(
     permit: Permit,
 ) {
     let front = Front {
+        client: gate.attribution.address_of(&client.stream),
         gate,
         known: Some(target),
         link: Link::over(server, None),
@@ -109,6 +113,7 @@ pub(crate) async fn serve_opened(
         known: Some(opening.target),
         link: Link::over(server, Some(inspector)),
         permit,
+        client: opening.ask.client,
     };
     front.run(client.into()).await;
 }
@@ -137,7 +142,7 @@ impl Front {
         if let Err(error) = served
             && (error.is_parse() || error.is_parse_too_large())
         {
-            let ask = Ask::new(front.link.protocol(), "-");
+            let ask = Ask::new(front.link.protocol(), "-").by(front.client);
             let (host, port) = match &front.known {
                 Some(target) => (target.host.to_string(), target.port),
                 None => ("-".to_owned(), 0),
@@ -156,7 +161,7 @@ impl Front {
     }
 
     async fn connect(&self, request: Request<Incoming>) -> Result<Response<Reply>, Refused> {
-        let ask = Ask::new(Protocol::Connect, "CONNECT");
+        let ask = Ask::new(Protocol::Connect, "CONNECT").by(self.client);
         let authority = request.uri().authority().map_or("", |a| a.as_str());
         let target = self.target(&ask, authority, None)?;
         self.check_host(&ask, &request, &target)?;
@@ -169,7 +174,7 @@ impl Front {
     }
 
     async fn pass_on(&self, request: Request<Incoming>) -> Result<Response<Reply>, Refused> {
-        let ask = Ask::new(self.link.protocol(), request.method().as_str());
+        let ask = Ask::new(self.link.protocol(), request.method().as_str()).by(self.client);
         let (own_scheme, own_port) = self.link.scheme();
         let uri = request.uri();
         let target = match (&self.known, uri.scheme_str()) {

@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Serialize, Serializer};
 
+use crate::attribution::ClientAddress;
 use crate::gate::{Denial, Target};
 use crate::text;
 
@@ -164,6 +165,8 @@ struct Record {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
+    /// The command of a session.
+    command: Option<u64>,
     host: String,
     port: u16,
     protocol: Protocol,
@@ -185,6 +188,8 @@ struct Sum {
 pub(crate) struct Ask {
     pub(crate) protocol: Protocol,
     pub(crate) method: String,
+    /// Who asked, where that can be told.
+    pub(crate) client: Option<ClientAddress>,
 }
 
 impl Ask {
@@ -192,7 +197,12 @@ impl Ask {
         Self {
             protocol,
             method: method.into(),
+            client: None,
         }
+    }
+
+    pub(crate) fn by(self, client: Option<ClientAddress>) -> Self {
+        Self { client, ..self }
     }
 }
 
@@ -219,8 +229,8 @@ impl Ledger {
         }
     }
 
-    /// Notes a request that was refused.
-    pub(crate) fn deny(&self, ask: Ask, denial: &Denial) {
+    /// Notes a request that was refused, and the command of a session that made it.
+    pub(crate) fn deny(&self, ask: Ask, denial: &Denial, command: Option<u64>) {
         let record = Arc::new(Record::closed(ProxyLogEntry {
             allowed: false,
             rule: denial.rule.clone(),
@@ -229,7 +239,7 @@ impl Ledger {
             ..blank(ask, &denial.host, denial.port)
         }));
         self.note(&record);
-        self.close(&record);
+        self.close(&record, command);
     }
 
     /// Notes a request that the policy lets pass, but that came to nothing.
@@ -240,7 +250,7 @@ impl Ledger {
             ..blank(ask, &target.host.to_string(), target.port)
         }));
         self.note(&record);
-        self.close(&record);
+        self.close(&record, None);
     }
 
     /// Notes a request that begins.
@@ -290,19 +300,21 @@ impl Ledger {
     /// Sums of everything that is over.
     pub(crate) fn traffic(&self) -> Vec<Traffic> {
         let state = self.state();
-        let sums = state.sums.iter().map(|(key, sum)| Traffic {
-            host: key.host.clone(),
-            port: key.port,
-            protocol: key.protocol,
-            allowed: key.allowed,
-            rule: key.rule.clone(),
-            reason: key.reason.clone(),
-            grant: sum.grant.clone(),
-            count: sum.count,
-            sent: sum.sent,
-            received: sum.received,
+        state.sums.iter().map(traffic).collect()
+    }
+
+    /// Takes the sums of one command of a session.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn take_traffic(&self, command: u64) -> Vec<Traffic> {
+        let mut taken = Vec::new();
+        self.state().sums.retain(|key, sum| {
+            let is_own = key.command == Some(command);
+            if is_own {
+                taken.push(traffic((key, sum)));
+            }
+            !is_own
         });
-        sums.collect()
+        taken
     }
 
     fn note(&self, record: &Arc<Record>) {
@@ -330,7 +342,7 @@ impl Ledger {
     }
 
     /// Sums a request up and writes its line.
-    fn close(&self, record: &Record) {
+    fn close(&self, record: &Record, command: Option<u64>) {
         record.open.store(false, Ordering::Relaxed);
         let entry = record.now();
         if let Some(file) = &self.file
@@ -343,6 +355,7 @@ impl Ledger {
         }
         let mut state = self.state();
         let mut key = Key {
+            command,
             host: entry.host,
             port: entry.port,
             protocol: entry.protocol,
@@ -393,7 +406,7 @@ impl Session {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.ledger.close(&self.record);
+        self.ledger.close(&self.record, None);
     }
 }
 
@@ -420,6 +433,21 @@ impl Record {
             open: self.open.load(Ordering::Relaxed),
             ..self.entry.clone()
         }
+    }
+}
+
+fn traffic((key, sum): (&Key, &Sum)) -> Traffic {
+    Traffic {
+        host: key.host.clone(),
+        port: key.port,
+        protocol: key.protocol,
+        allowed: key.allowed,
+        rule: key.rule.clone(),
+        reason: key.reason.clone(),
+        grant: sum.grant.clone(),
+        count: sum.count,
+        sent: sum.sent,
+        received: sum.received,
     }
 }
 
@@ -506,7 +534,7 @@ mod tests {
             reason: long.clone(),
             grant: Some(long.clone()),
         };
-        ledger.deny(Ask::new(Protocol::Http, long.clone()), &denial);
+        ledger.deny(Ask::new(Protocol::Http, long.clone()), &denial, None);
         ledger.fail(ask(), &target("a.test"), Some(long.clone()), long);
         assert!(std::fs::metadata(path.path()).unwrap().len() < 8000);
         assert!(format!("{ledger:?}").len() < 16_000);
@@ -526,6 +554,7 @@ mod tests {
                 reason: "no rule allows the host".into(),
                 grant: Some("--allow b.test".into()),
             },
+            None,
         );
         let text = std::fs::read_to_string(path.path()).unwrap();
         let lines: Vec<serde_json::Value> = text

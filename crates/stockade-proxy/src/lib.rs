@@ -13,6 +13,7 @@
 //! [`NetworkProxy`] is the proxy by itself, on a loopback port; `SandboxProxy` is the one of a
 //! sandbox, which nothing inside can go around.
 
+mod attribution;
 mod base64;
 mod client_hello;
 mod config;

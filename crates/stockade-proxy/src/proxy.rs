@@ -11,6 +11,7 @@ use stockade_policy::CERTIFICATE_VARIABLES;
 use stockade_policy::host::{Host, NetDecision};
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::attribution::Attribution;
 use crate::config::{ConfigError, ProxyConfig};
 use crate::gate::{CurrentEgress, Gate};
 use crate::ledger::{Ledger, ProxyLogEntry, ProxyStats, Traffic};
@@ -121,6 +122,7 @@ impl NetworkProxy {
             ending: ShutdownSignal::NEVER,
             masks: config.masks,
             inspector,
+            attribution: Attribution::default(),
         };
         Ok(Self {
             gate: Arc::new(gate),

@@ -17,7 +17,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stockade_engine::network::{
-    NetworkGuard, NetworkOrder, NetworkRecord, NetworkService, NetworkSession, SocketRole,
+    ClientSocket, CommandId, NetworkGuard, NetworkOrder, NetworkRecord, NetworkService,
+    NetworkSession, OwnerLookup, SocketRole,
 };
 use stockade_policy::host::{Egress, EgressMode, NetworkRules};
 use tokio::net::TcpListener;
@@ -26,6 +27,7 @@ use tokio::task::JoinHandle;
 
 use self::forward::Connector;
 use self::names::Names;
+use crate::attribution::{Attribution, ClientAddress};
 use crate::config::ProxyLimits;
 use crate::gate::{CurrentEgress, Gate};
 use crate::ledger::{Ledger, Traffic};
@@ -109,6 +111,7 @@ impl NetworkSession for Ready {
             ending: ending.clone(),
             masks: order.masks.clone(),
             inspector,
+            attribution: Attribution::default(),
         });
         let served_gate = Arc::clone(&gate);
         let exposed = forward::listen(&order.expose)?;
@@ -244,6 +247,21 @@ impl NetworkGuard for Serving {
     fn set_rules(&self, rules: &NetworkRules) -> bool {
         self.gate.egress.set_rules(rules.clone());
         true
+    }
+
+    fn set_owner_lookup(&self, owners: OwnerLookup) {
+        let lookup = move |client| {
+            owners.owner(match client {
+                ClientAddress::Datagram(local) => ClientSocket::Datagram { local },
+                ClientAddress::Stream { local, remote } => ClientSocket::Stream { local, remote },
+            })
+        };
+        self.gate.attribution.set(Box::new(lookup));
+    }
+
+    fn take_refused(&self, command: CommandId) -> Vec<NetworkRecord> {
+        let taken = self.ledger.take_traffic(command);
+        taken.into_iter().map(record).collect()
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use self::wire::{Greeting, Reply, Request};
+use crate::attribution::ClientAddress;
 use crate::gate::{Gate, Refusal, Target};
 use crate::ledger::{Ask, Protocol};
 use crate::server::Permit;
@@ -165,18 +166,23 @@ pub mod wire {
 /// Serves one client.
 pub(crate) async fn serve(gate: Arc<Gate>, mut stream: TcpStream, permit: Permit) {
     let limit = gate.limits.head;
+    let client = gate.attribution.address_of(&stream);
     let asked = match timeout(limit, negotiate(&mut stream)).await {
         Ok(Ok(asked)) => asked,
         Ok(Err(error)) => {
-            refuse(&gate, &error.to_string());
+            refuse(&gate, client, &error.to_string());
             return;
         }
         Err(_) => {
-            refuse(&gate, "the client did not finish its request in time");
+            refuse(
+                &gate,
+                client,
+                "the client did not finish its request in time",
+            );
             return;
         }
     };
-    let ask = Ask::new(Protocol::Socks5, "CONNECT");
+    let ask = Ask::new(Protocol::Socks5, "CONNECT").by(client);
     let (target, early) = match asked {
         (Request::Address(ip, port), early) => {
             let host = Host::parse(&ip.to_string());
@@ -194,12 +200,12 @@ pub(crate) async fn serve(gate: Arc<Gate>, mut stream: TcpStream, permit: Permit
             }
         }
         (Request::OtherCommand, _) => {
-            refuse(&gate, "only CONNECT is served");
+            refuse(&gate, client, "only CONNECT is served");
             answer(&mut stream, Reply::CommandUnknown).await;
             return;
         }
         (Request::OtherAddress, _) => {
-            refuse(&gate, "the kind of address is not known");
+            refuse(&gate, client, "the kind of address is not known");
             answer(&mut stream, Reply::AddressUnknown).await;
             return;
         }
@@ -261,8 +267,8 @@ async fn answer(stream: &mut TcpStream, reply: Reply) {
     let _ = stream.shutdown().await;
 }
 
-fn refuse(gate: &Gate, reason: &str) {
-    let ask = Ask::new(Protocol::Socks5, "-");
+fn refuse(gate: &Gate, client: Option<ClientAddress>, reason: &str) {
+    let ask = Ask::new(Protocol::Socks5, "-").by(client);
     gate.refuse_text(ask, "-", 0, format!("malformed request: {reason}"));
 }
 

@@ -265,6 +265,22 @@ pub struct Waited {
     pub cpu_micros: u64,
     /// The largest resident size of any one process, in KiB.
     pub peak_memory_kib: u64,
+    /// Whose CPU time it is.
+    pub usage_scope: UsageScope,
+}
+
+/// The processes whose CPU time was counted.
+#[derive(Clone, Copy, Debug, JsonSchema, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the kernel counts in these two ways"
+)]
+pub enum UsageScope {
+    /// Everything that the command started: it had a control group.
+    All,
+    /// The command's first process and those descendants that were waited for.
+    Waited,
 }
 
 /// How a command ended.
@@ -619,10 +635,9 @@ pub enum Enforcement {
 #[derive(Debug, Default, JsonSchema, Serialize)]
 #[expect(clippy::exhaustive_structs, reason = "a version has these fields")]
 pub struct Closed {
-    /// What the policy refused to processes that outlived their command, and hosts that the proxy
-    /// refused.
+    /// What the policy refused to processes that outlived their command.
     pub denials: Vec<Denial>,
-    /// Hosts that were asked for, and what was decided.
+    /// Hosts that were asked for, and what was decided; without what `wait` told as a denial.
     pub network: Vec<Value>,
 }
 

@@ -1,7 +1,7 @@
 //! What the engine reports, as the protocol has it.
 
 use rustix::termios::Winsize;
-use stockade::{ClauseReport, Denial, Ending, Enforcement, Finished, Subject};
+use stockade::{ClauseReport, Denial, Ending, Enforcement, Finished, Subject, UsageScope};
 
 use crate::api;
 
@@ -73,6 +73,10 @@ impl From<&Finished> for api::Waited {
             wall_micros: report.usage.wall_micros,
             cpu_micros: report.usage.cpu_micros,
             peak_memory_kib: report.usage.peak_memory_kib,
+            usage_scope: match report.usage.scope {
+                UsageScope::All => api::UsageScope::All,
+                UsageScope::Waited => api::UsageScope::Waited,
+            },
         }
     }
 }

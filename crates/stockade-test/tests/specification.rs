@@ -57,6 +57,10 @@ fn check(reference: &str) -> Result<(), String> {
         });
         return exists.then_some(()).ok_or(format!("no benchmark {bench}"));
     }
+    if reference.starts_with("scripts/bench-") {
+        let exists = root().join(reference).is_file();
+        return exists.then_some(()).ok_or(format!("no {reference}"));
+    }
     let id = reference.strip_prefix("contract ").unwrap_or(reference);
     has_contract_row(id)
         .then_some(())
@@ -101,4 +105,5 @@ fn a_wrong_reference_would_be_seen() {
     assert!(check("`crates/stockade-test/tests/specification.rs::no_such_test`").is_err());
     assert!(check("contract Q99").is_err());
     assert!(check("bench nothing").is_err());
+    assert!(check("`scripts/bench-nothing`").is_err());
 }

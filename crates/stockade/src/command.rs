@@ -299,6 +299,7 @@ impl Command {
             #[cfg(not(feature = "overlay"))]
             overlay: false,
             kept_home: None,
+            session: false,
         }
     }
 }

@@ -62,7 +62,7 @@ pub use stockade_engine as engine;
 #[cfg(target_os = "linux")]
 pub use stockade_engine::{
     ClauseReport, Denial, Ending, Enforcement, Finished, Grant, PlanError, Report, RunError,
-    SandboxSelection, SelectError, Subject, UsageReport,
+    SandboxSelection, SelectError, Subject, UsageReport, UsageScope,
 };
 pub use stockade_policy::profile::{Backend, Clause, HomeMode, Level, NetworkMode, Profile};
 pub use stockade_policy::{self as policy, SandboxPolicy};

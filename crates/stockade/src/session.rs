@@ -179,7 +179,7 @@ impl Session {
     }
 
     /// Ends the session: everything in it is killed and gone when this returns. The report is about
-    /// what belongs to no single command: connections, and denials of daemons.
+    /// what belongs to no single command: connections that were let pass, and denials of daemons.
     ///
     /// # Errors
     /// If its end can't be known.

@@ -124,6 +124,7 @@ export class Command implements AsyncIterable<Chunk> {
       wallMicros: ended.wall_micros,
       cpuMicros: ended.cpu_micros,
       peakMemoryKib: ended.peak_memory_kib,
+      usageScope: ended.usage_scope,
       stdout: all("stdout", "terminal"),
       stderr: all("stderr"),
       truncated: this.isTruncated,

@@ -35,6 +35,7 @@ export interface Waited {
   wall_micros: number;
   cpu_micros: number;
   peak_memory_kib: number;
+  usage_scope: Result["usageScope"];
 }
 
 /** What adding grants did. */
@@ -136,6 +137,8 @@ export interface Result {
   wallMicros: number;
   cpuMicros: number;
   peakMemoryKib: number;
+  /** Whose CPU time it is: all that the command started, or what was waited for. */
+  usageScope: "all" | "waited";
   stdout: Buffer;
   stderr: Buffer;
   /** Whether output above `outputLimit` was dropped. */

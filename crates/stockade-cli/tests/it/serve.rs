@@ -410,6 +410,17 @@ fn the_program_of_the_file_process_can_not_be_changed() {
 }
 
 #[test]
+fn the_ending_tells_whose_cpu_time_was_counted() {
+    for context in Context::of_each_user() {
+        let mut client = Client::new(&context);
+        let session = client.open(json!({}));
+        let command = client.exec(&session, "true");
+        let ended = client.wait(&session, &command);
+        assert_eq!(ended["usage_scope"], "waited", "{ended}");
+    }
+}
+
+#[test]
 fn output_waits_for_credit_and_holds_nobody_else_up() {
     for context in Context::of_each_user() {
         let mut client = Client::new(&context);

@@ -95,6 +95,41 @@ pub(crate) fn exists(path: &Path) -> bool {
 }
 
 #[test]
+fn a_command_is_told_which_connections_it_was_refused() {
+    for sessions in Sessions::of_each_user() {
+        sessions.open(&["net", "--allow", "allowed.test"]);
+        let hosts = ["one.test", "two.test"];
+        let mut children = hosts.map(|host| {
+            let script = format!(
+                "place=${{HTTPS_PROXY##*/}}; exec 3<>/dev/tcp/${{place%:*}}/${{place#*:}}; \
+                 echo ready; read line; printf 'CONNECT {host}:443 HTTP/1.1\\r\\n\\r\\n' >&3; \
+                 read answer <&3; exit 3"
+            );
+            let words = ["exec", "net", "--", "bash", "-c", &script];
+            let mut command = sessions.0.command(words);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            command.stderr(Stdio::piped()).spawn().unwrap()
+        });
+        // Both are connected before either asks.
+        for child in &mut children {
+            assert_eq!(line_of(child), "ready");
+        }
+        for child in &mut children {
+            child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        }
+        for (child, (own, other)) in children
+            .into_iter()
+            .zip([(hosts[0], hosts[1]), (hosts[1], hosts[0])])
+        {
+            let output = child.wait_with_output().unwrap();
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(3), "{told}");
+            assert!(told.contains(own) && !told.contains(other), "{told}");
+        }
+    }
+}
+
+#[test]
 fn a_session_keeps_its_state_until_it_is_closed() {
     let sessions = Sessions::new();
     assert_eq!(sessions.open(&["build"]), "build");

@@ -44,6 +44,10 @@ fn sessions() {
     let hint = hints.in_refusal(&sessions.0.stockade(refused));
     pasted(&sessions.0, &hint).ends_with(0);
 
+    let landlock = ["session", "open", "--backend", "landlock", "--best-effort"];
+    let hint = hints.in_refusal(&sessions.0.stockade(landlock));
+    pasted(&sessions.0, &hint).ends_with(0);
+
     sessions
         .0
         .stockade(["session", "close", "--all"])

@@ -5,7 +5,7 @@ use stockade_policy::profile::{BUILT_IN, Clause, LimitKey, Profile};
 use stockade_rules::AbsPath;
 
 use crate::host::Host;
-use crate::probe::Tier;
+use crate::probe::{CPU_ACCOUNTING, Tier};
 use crate::report::ClauseReport;
 
 /// Whether a limit was stated that only a control group holds for the whole sandbox.
@@ -22,10 +22,11 @@ pub(super) fn lower(
     profile: &Profile,
     host: &Host,
     tier: Tier,
+    session: bool,
 ) -> (Vec<Rlimit>, Option<Cgroup>, ClauseReport) {
     let limits = &profile.limits;
     let cgroup = wants_cgroup(profile)
-        .then(|| groups(profile, host))
+        .then(|| groups(profile, host, session))
         .flatten();
     let held = |file: &str| {
         let groups = cgroup.iter().flat_map(|cgroup| &cgroup.groups);
@@ -87,7 +88,7 @@ pub(crate) fn disk_gap(profile: &Profile) -> Option<&'static str> {
     })
 }
 
-fn groups(profile: &Profile, host: &Host) -> Option<Cgroup> {
+fn groups(profile: &Profile, host: &Host, session: bool) -> Option<Cgroup> {
     let mut groups: Vec<CgroupDir> = Vec::new();
     let name = name();
     for (controller, limit) in [
@@ -126,7 +127,26 @@ fn groups(profile: &Profile, host: &Host) -> Option<Cgroup> {
             group.enable.push(controller.to_owned());
         }
     }
-    (!groups.is_empty()).then_some(Cgroup { groups })
+    let first = groups.first()?.path.clone();
+    let commands = session.then(|| cpu_group(&mut groups, host, &name).unwrap_or(first));
+    Some(Cgroup { groups, commands })
+}
+
+/// The group in which CPU time is counted, if that is a hierarchy of its own: in version 2 every
+/// group counts it.
+fn cpu_group(groups: &mut Vec<CgroupDir>, host: &Host, name: &str) -> Option<AbsPath> {
+    let mut known = host.controllers.iter();
+    let found = known.find(|found| found.name == CPU_ACCOUNTING && found.version == 1)?;
+    let path = AbsPath::new(found.parent.join(name)).ok()?;
+    if groups.iter().all(|group| group.path != path) {
+        groups.push(CgroupDir {
+            path: path.clone(),
+            origin: AbsPath::new(&found.origin).ok()?,
+            enable: Vec::new(),
+            settings: Vec::new(),
+        });
+    }
+    Some(path)
 }
 
 /// Unique among the runs of this machine: the launcher's id and a count.

@@ -72,7 +72,7 @@ pub(crate) fn lower(
     if spec.overlay && tier == Tier::Native {
         rules = rules::without_kept_paths(profile, &rules);
     }
-    let (mut rlimits, cgroup, mut limits_report) = limits::lower(profile, host, tier);
+    let (mut rlimits, cgroup, mut limits_report) = limits::lower(profile, host, tier, spec.session);
     let (mut parts, mut enforcement) = match tier {
         Tier::Native => (
             native(profile, rules, unmounted, host, (backend, &layer))?,

@@ -15,6 +15,9 @@ use super::{Cgroup, Controller, Gap, Support};
 /// The controllers that limits use.
 const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
 
+/// The controller of version 1 that counts CPU time. No limit needs it.
+pub(crate) const CPU_ACCOUNTING: &str = "cpuacct";
+
 const DELEGATE: &str = /*hint*/
     "delegate a group to this user (`systemd-run --user --scope -p Delegate=yes \
                         stockade …`); until then rlimits are the floor";
@@ -150,7 +153,7 @@ fn groups(mounts: &[u8], own: &str) -> Vec<Group> {
             };
             let named = controllers
                 .iter()
-                .any(|name| WANTED.contains(&name.as_str()));
+                .any(|name| WANTED.contains(&name.as_str()) || name == CPU_ACCOUNTING);
             if version == 1 && !named {
                 return None;
             }

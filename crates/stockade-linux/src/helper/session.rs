@@ -28,7 +28,8 @@ use crate::limits;
 use crate::network::Connector;
 use crate::plan::LinuxPlan;
 use crate::resolver::Resolver;
-use crate::session::{Order, Received};
+use crate::session::{Order, Received, answer_owner};
+use crate::socket_owners::ClientSocket;
 use crate::stage::{At, Failure, Stage};
 use crate::sys::process::Reaped;
 use crate::{capabilities, sys};
@@ -49,6 +50,8 @@ pub(super) struct Session<'a> {
     spawner: Spawner,
     /// A copy of what the mediator listens on, for the launcher.
     listener: Option<OwnedFd>,
+    /// Where the launcher asks for the owners of sockets.
+    owner_line: Option<OwnedFd>,
     /// What the spawner is to start next.
     waiting: VecDeque<(Job, Arc<Command>)>,
     /// The command that the spawner is starting, since when.
@@ -101,6 +104,7 @@ impl<'a> Session<'a> {
             proc,
             spawner,
             listener,
+            owner_line: None,
             waiting: VecDeque::new(),
             starting: None,
             commands,
@@ -136,13 +140,16 @@ impl<'a> Session<'a> {
             {
                 self.connector = None;
             }
+            if ready.owner_line
+                && let Some(line) = &self.owner_line
+                && !answer_owner(line.as_fd(), &self.commands)
+            {
+                self.owner_line = None;
+            }
             if let Some(resolver) = &mut self.resolver {
-                // With several commands nobody knows which one asked.
-                let alone = match &self.running[..] {
-                    [one] => Some(one.command.line.as_fd()),
-                    _ => None,
-                };
-                resolver.answer(alone);
+                let commands = &self.commands;
+                let command_of = |local| commands.of_socket(ClientSocket::Datagram { local });
+                resolver.answer(control, command_of);
             }
             if ready.signals && self.take_signals()? {
                 return Ok(());
@@ -157,10 +164,13 @@ impl<'a> Session<'a> {
             if ready.control {
                 match Order::receive(control) {
                     Ok(Some(Received::Command {
+                        id,
                         order,
                         standard,
                         line,
-                    })) => self.accept(order, standard, line),
+                        group,
+                    })) => self.accept(Command::new(id, line, group), order, standard),
+                    Ok(Some(Received::Owners { line })) => self.owner_line = Some(line),
                     Ok(Some(Received::Sockets { paths, line })) => {
                         self.commands.set_sockets(paths);
                         // If nobody listens any more there is nobody to tell.
@@ -200,6 +210,9 @@ impl<'a> Session<'a> {
                 .iter()
                 .map(|line| PollFd::new(line, PollFlags::IN)),
         );
+        let owner_line = watched.len();
+        let lines = self.owner_line.iter();
+        watched.extend(lines.map(|line| PollFd::new(line, PollFlags::IN)));
         let sockets = self.resolver.iter().flat_map(Resolver::sockets);
         watched.extend(sockets.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)));
         match poll(&mut watched, self.next_look().as_ref()) {
@@ -222,6 +235,7 @@ impl<'a> Session<'a> {
             is_abandoned: is(2),
             spawner: is(3),
             connector: is(connector),
+            owner_line: is(owner_line),
             lines,
         })
     }
@@ -266,8 +280,8 @@ impl<'a> Session<'a> {
         running.kill(&self.commands, &self.proc);
     }
 
-    fn accept(&mut self, order: Order, standard: [OwnedFd; 3], line: OwnedFd) {
-        let command = Arc::new(Command::new(line));
+    fn accept(&mut self, command: Command, order: Order, standard: [OwnedFd; 3]) {
+        let command = Arc::new(command);
         match Job::new(order, standard, &command) {
             Ok(job) => self.waiting.push_back((job, command)),
             // If nobody listens any more there is nobody to tell.
@@ -395,6 +409,7 @@ struct Ready {
     is_abandoned: bool,
     spawner: bool,
     connector: bool,
+    owner_line: bool,
     /// Commands, by their place among those that run.
     lines: Vec<usize>,
 }

@@ -323,7 +323,7 @@ pub(super) fn supervise(
             })
         };
         if let Some(resolver) = &mut resolver {
-            resolver.answer(Some(control));
+            resolver.answer(control, |_| None);
         }
         if wanted
             && let Some(line) = &connector

@@ -6,14 +6,18 @@
 //! Where there is no network at all the kernel refuses, and here is only the record.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::net::SocketType;
 
 use super::caller::Caller;
+use super::sockets::connect;
 use super::{Mediator, Worker};
+use crate::commands::Commands;
 use crate::plan::Inet;
+use crate::socket_owners::CommandId;
 
 impl Mediator<'_> {
     /// Records who tried to leave a network that leads nowhere. Its error is the kernel's own.
@@ -29,6 +33,52 @@ impl Mediator<'_> {
     pub(super) fn deny_reach(&self, caller: &Caller, place: SocketAddr, errno: Errno) -> Errno {
         let proc = self.proc.as_fd();
         self.records().deny_reach(caller, proc, place, errno)
+    }
+
+    /// Connects a socket for a caller. In a session it notes for which command.
+    pub(super) fn connect_noted(
+        &self,
+        caller: &Caller,
+        socket: &Arc<OwnedFd>,
+        address: &[u8],
+    ) -> Result<(), Errno> {
+        let owner = self.owner_to_note(caller, socket.as_fd(), address);
+        let Some((commands, id, place)) = owner else {
+            return connect(socket, address);
+        };
+        let act = || connect(socket, address);
+        commands.owners.connect(id, socket, place, act)
+    }
+
+    /// Notes for which command of a session a source of datagrams was bound.
+    pub(super) fn note_bound(&self, caller: &Caller, socket: &OwnedFd, address: &[u8]) {
+        let is_stream = |kind| kind == SocketType::STREAM;
+        if rustix::net::sockopt::socket_type(socket).is_ok_and(is_stream) {
+            return;
+        }
+        if let Some((commands, id, _)) = self.owner_to_note(caller, socket.as_fd(), address) {
+            commands.owners.note_bound(id, socket);
+        }
+    }
+
+    /// The command of a session that a caller belongs to, and the address, if somebody outside the
+    /// sandbox may answer the socket.
+    fn owner_to_note(
+        &self,
+        caller: &Caller,
+        socket: BorrowedFd<'_>,
+        address: &[u8],
+    ) -> Option<(&Commands, CommandId, SocketAddr)> {
+        let commands = self.commands.as_deref()?;
+        let place = inet_address(address)?;
+        // Resolvers are looked for on the loopback, too; nothing else there is the launcher's.
+        let is_inside = place.ip().is_loopback()
+            && rustix::net::sockopt::socket_type(socket).ok()? == SocketType::STREAM;
+        if is_inside {
+            return None;
+        }
+        let command = commands.of_process(caller.thread, self.proc.as_fd())?;
+        Some((commands, command.id, place))
     }
 }
 

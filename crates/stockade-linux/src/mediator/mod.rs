@@ -60,6 +60,7 @@ use crate::plan::Mediation;
 use crate::seccomp::{Inherit, Listener};
 
 pub(crate) use self::pool::{Waiting, start};
+pub(crate) use self::record::Reported;
 pub use self::record::{Denial, Operation};
 pub(crate) use self::unfinished::await_unfinished;
 

@@ -128,10 +128,26 @@ struct Why {
 /// After so many, a run's records say nothing new.
 const MAX_RECORDS: usize = 1000;
 
+/// The denials that were reported already.
+#[derive(Debug, Default)]
+pub(crate) struct Reported(Vec<(Operation, PathBuf)>);
+
+impl Reported {
+    /// Notes a denial; whether it is a new one that is worth reporting.
+    pub(crate) fn is_new(&mut self, operation: Operation, path: &Path) -> bool {
+        let is_known = |(what, place): &(Operation, PathBuf)| *what == operation && place == path;
+        if self.0.len() >= MAX_RECORDS || self.0.iter().any(is_known) {
+            return false;
+        }
+        self.0.push((operation, path.to_owned()));
+        true
+    }
+}
+
 /// Sends records, each different one once.
 pub(super) struct Records {
     control: OwnedFd,
-    sent: Vec<(Operation, PathBuf)>,
+    sent: Reported,
     /// The commands of a session.
     commands: Option<Arc<Commands>>,
 }
@@ -140,7 +156,7 @@ impl Records {
     pub(super) fn new(control: OwnedFd, commands: Option<Arc<Commands>>) -> Self {
         Self {
             control,
-            sent: Vec::new(),
+            sent: Reported::default(),
             commands,
         }
     }
@@ -199,11 +215,9 @@ impl Records {
         let command = commands.and_then(|commands| commands.of_process(caller.thread, proc));
         let mut denied = command.as_ref().map(|command| locked(&command.denied));
         let sent = denied.as_deref_mut().unwrap_or(&mut self.sent);
-        let is_known = |(what, place): &(Operation, PathBuf)| *what == operation && place == path;
-        if sent.iter().any(is_known) || sent.len() >= MAX_RECORDS {
+        if !sent.is_new(operation, path) {
             return errno;
         }
-        sent.push((operation, path.to_owned()));
         let denial = Denial {
             operation,
             path: path.to_owned(),

@@ -10,6 +10,7 @@ use std::ffi::CString;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags, fcntl_getfl};
@@ -148,8 +149,9 @@ impl Worker<'_, '_> {
         place: Option<SocketAddr>,
     ) -> Result<Answer, Errno> {
         let flags = fcntl_getfl(&socket)?;
+        let socket = Arc::new(socket);
         if flags.contains(OFlags::NONBLOCK) {
-            let result = connect(&socket, &address);
+            let result = self.shared.connect_noted(caller, &socket, &address);
             let is_refused = place.is_some() && is_refused(&socket, result);
             if let Some(place) = place.filter(|_| is_refused) {
                 // Nobody inside listens there, and the policy has nothing there either.
@@ -162,7 +164,7 @@ impl Worker<'_, '_> {
         }
         let who = caller.again();
         self.block(caller, move |mediator| {
-            let result = connect(&socket, &address);
+            let result = mediator.connect_noted(&who, &socket, &address);
             match (result, place) {
                 (Err(Errno::CONNREFUSED), Some(place)) => {
                     mediator.deny_reach(&who, place, Errno::CONNREFUSED);
@@ -185,6 +187,7 @@ impl Worker<'_, '_> {
         let address = read_address(caller, address, length)?;
         let Some(path) = unix_path(socket.as_fd(), &address)? else {
             sys::socket::bind(socket.as_fd(), &address).map_err(|error| errno(&error))?;
+            self.shared.note_bound(caller, &socket, &address);
             return Ok(Answer::Value(0));
         };
         let name = self.name(caller, CWD, &path)?;
@@ -244,7 +247,7 @@ fn device_of(directory: &Path) -> Result<(u32, u32), Errno> {
     Ok((found.stx_dev_major, found.stx_dev_minor))
 }
 
-fn connect(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
+pub(super) fn connect(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
     sys::socket::connect(socket.as_fd(), address).map_err(|error| errno(&error))
 }
 

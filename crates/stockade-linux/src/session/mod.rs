@@ -4,11 +4,14 @@
 //! on it and hears what to do with it. No descriptor of a line, nor of the control socket, is ever
 //! in a command's descriptor table.
 
+mod command_group;
 mod order;
+mod owner_lookup;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType};
@@ -17,23 +20,33 @@ use crate::control::{Report, Request};
 use crate::heard::Heard;
 use crate::mediator::Denial;
 use crate::plan::{LinuxPlan, Text};
-use crate::spawn::{Builder, Lifeline, Outcome, Running, SpawnError, spawn};
+use crate::socket_owners::CommandId;
+use crate::spawn::{Builder, Lifeline, Outcome, Running, SpawnError, UsageScope, spawn};
 
+use self::command_group::{CommandGroup, CommandGroups};
 pub use self::order::Order;
 pub(crate) use self::order::Received;
+pub use self::owner_lookup::OwnerLookup;
+pub(crate) use self::owner_lookup::answer_owner;
 
 /// A sandbox that stays open. Dropping it ends it, and everything that runs in it.
 #[derive(Debug)]
-pub struct Session(Running);
+pub struct Session {
+    running: Running,
+    started: AtomicU64,
+    groups: Option<Arc<CommandGroups>>,
+}
 
 /// A command that runs in a session. Dropping it kills it.
 #[derive(Debug)]
 pub struct SessionCommand {
+    id: CommandId,
     line: Arc<OwnedFd>,
     pidfd: OwnedFd,
     heard: Heard,
     /// Whether it is known to have ended.
     is_over: bool,
+    group: Option<CommandGroup>,
 }
 
 impl Session {
@@ -50,7 +63,12 @@ impl Session {
     ) -> Result<Self, SpawnError> {
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| SpawnError::Channels(error.into()))?;
-        spawn(plan, builder, [null.as_fd(); 3], &[], attach).map(Self)
+        let running = spawn(plan, builder, [null.as_fd(); 3], &[], attach)?;
+        Ok(Self {
+            running,
+            started: AtomicU64::new(0),
+            groups: CommandGroups::open(plan)?,
+        })
     }
 
     /// Starts a command and waits until it was executed.
@@ -63,8 +81,18 @@ impl Session {
         standard: [BorrowedFd<'_>; 3],
     ) -> Result<SessionCommand, SpawnError> {
         let (line, inner) = line_pair()?;
+        let id = self.started.fetch_add(1, Ordering::Relaxed) + 1;
+        let group = self.groups.as_ref().map(|groups| groups.make(id));
+        let group = group.transpose()?;
+        let processes = group.as_ref().map(CommandGroup::processes);
         order
-            .send(self.0.messages(), standard, inner.as_fd())
+            .send(
+                id,
+                self.running.messages(),
+                standard,
+                inner.as_fd(),
+                processes,
+            )
             .map_err(not_sent)?;
         drop(inner);
         let mut heard = Heard::default();
@@ -72,10 +100,12 @@ impl Session {
             match Report::receive(line.as_fd()).map_err(SpawnError::Channels)? {
                 Some(Report::Started(Some(pidfd))) => {
                     return Ok(SessionCommand {
+                        id,
                         line: Arc::new(line),
                         pidfd,
                         heard,
                         is_over: false,
+                        group,
                     });
                 }
                 Some(Report::Failed(failure)) => return Err(failure.into()),
@@ -93,7 +123,7 @@ impl Session {
     /// If the session has ended.
     pub fn set_sockets(&self, paths: &[Text]) -> Result<(), SpawnError> {
         let (line, inner) = line_pair()?;
-        order::send_sockets(self.0.messages(), paths, inner.as_fd()).map_err(not_sent)?;
+        order::send_sockets(self.running.messages(), paths, inner.as_fd()).map_err(not_sent)?;
         drop(inner);
         match Report::receive(line.as_fd()).map_err(SpawnError::Channels)? {
             Some(Report::Started(None)) => Ok(()),
@@ -101,28 +131,38 @@ impl Session {
         }
     }
 
+    /// What tells which command a socket of the sandbox's network belongs to.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub fn owner_lookup(&self) -> Result<OwnerLookup, SpawnError> {
+        let (line, inner) = line_pair()?;
+        order::send_owners(self.running.messages(), inner.as_fd()).map_err(not_sent)?;
+        Ok(OwnerLookup::new(line))
+    }
+
     /// Ends the session: everything in it is killed and gone when this returns.
     ///
     /// # Errors
     /// If its end can't be known.
     pub fn close(&mut self) -> io::Result<Outcome> {
-        self.0.kill();
-        self.0.wait()
+        self.running.kill();
+        self.running.wait()
     }
 
     /// What ends the session from another thread.
     pub fn lifeline(&self) -> Lifeline {
-        self.0.lifeline()
+        self.running.lifeline()
     }
 
     /// Becomes readable when the session has ended.
     pub fn pidfd(&self) -> BorrowedFd<'_> {
-        self.0.pidfd()
+        self.running.pidfd()
     }
 
     /// Denials of processes that belong to no command, as far as the session was closed.
     pub fn denials(&self) -> &[Denial] {
-        self.0.denials()
+        self.running.denials()
     }
 }
 
@@ -145,8 +185,13 @@ fn not_sent(error: io::Error) -> SpawnError {
 }
 
 impl SessionCommand {
-    /// Kills the command and what it started, but for processes that left its session and lost
-    /// their parents: those end with the session.
+    /// The command's number in its session.
+    pub fn id(&self) -> CommandId {
+        self.id
+    }
+
+    /// Kills the command and what it started. Where it has no control group, processes that left its
+    /// session and lost their parents end with the session.
     pub fn kill(&self) {
         // A command that has ended needs no signal.
         let _ = Request::Kill.send(self.line.as_fd());
@@ -206,7 +251,16 @@ impl SessionCommand {
     pub fn wait(&mut self) -> io::Result<Outcome> {
         while self.hear()? {}
         self.is_over = true;
-        Ok(self.heard.outcome())
+        let mut outcome = self.heard.outcome();
+        outcome.usage.scope = UsageScope::Waited;
+        if let Some(group) = self.group.take()
+            && let Ok((user, system)) = group.cpu_time()
+        {
+            outcome.usage.user_micros = user;
+            outcome.usage.system_micros = system;
+            outcome.usage.scope = UsageScope::All;
+        }
+        Ok(outcome)
     }
 }
 

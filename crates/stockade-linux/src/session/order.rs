@@ -1,6 +1,7 @@
 //! What the launcher sends to the supervisor of a session: a command to start comes with four
-//! descriptors, the standard three and the command's line; a grant comes with one, on which the
-//! supervisor answers.
+//! descriptors, the standard three and the command's line, and a fifth where the command has a control
+//! group; a grant comes with one, on which the
+//! supervisor answers, and so does the line on which it is asked for the owners of sockets.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 
 use crate::channel;
 use crate::plan::Text;
+use crate::socket_owners::CommandId;
 
 /// A command to start in a session.
 #[derive(Clone, Debug)]
@@ -30,12 +32,27 @@ pub struct Order {
 pub(crate) enum Received {
     /// Start a command.
     Command {
+        id: CommandId,
         order: Order,
         standard: [OwnedFd; 3],
         line: OwnedFd,
+        /// The list of processes of the command's control group.
+        group: Option<OwnedFd>,
     },
     /// Let commands connect to these sockets of the host, besides those of the plan.
     Sockets { paths: Vec<PathBuf>, line: OwnedFd },
+    /// Answer on this line which command a socket belongs to.
+    Owners { line: OwnedFd },
+}
+
+/// The first byte of a message.
+const COMMAND: u8 = 1;
+const SOCKETS: u8 = 2;
+const OWNERS: u8 = 3;
+
+/// Sends the line on which the supervisor is asked for the owners of sockets.
+pub(crate) fn send_owners(control: BorrowedFd<'_>, line: BorrowedFd<'_>) -> io::Result<()> {
+    channel::send(control, &[OWNERS], &[line])
 }
 
 /// Sends the sockets that are granted besides those of the plan.
@@ -45,7 +62,8 @@ pub(crate) fn send_sockets(
     line: BorrowedFd<'_>,
 ) -> io::Result<()> {
     let texts = paths.iter().map(|path| path.as_c_str().to_bytes_with_nul());
-    channel::send(control, &texts.collect::<Vec<_>>().concat(), &[line])
+    let parts: Vec<&[u8]> = [&[SOCKETS][..]].into_iter().chain(texts).collect();
+    channel::send(control, &parts.concat(), &[line])
 }
 
 fn decode_sockets(bytes: &[u8]) -> Option<Vec<PathBuf>> {
@@ -63,12 +81,16 @@ fn decode_sockets(bytes: &[u8]) -> Option<Vec<PathBuf>> {
 impl Order {
     pub(crate) fn send(
         &self,
+        id: CommandId,
         control: BorrowedFd<'_>,
         standard: [BorrowedFd<'_>; 3],
         line: BorrowedFd<'_>,
+        group: Option<BorrowedFd<'_>>,
     ) -> io::Result<()> {
         let [stdin, stdout, stderr] = standard;
-        channel::send(control, &self.encode()?, &[stdin, stdout, stderr, line])
+        let message = [&[COMMAND][..], &id.to_ne_bytes(), &self.encode()?].concat();
+        let fds = [stdin, stdout, stderr, line].into_iter().chain(group);
+        channel::send(control, &message, &fds.collect::<Vec<_>>())
     }
 
     /// Waits for the next message. `None`: the launcher is gone. A malformed one is the error
@@ -77,21 +99,8 @@ impl Order {
         let Some((message, fds)) = channel::receive(control)? else {
             return Ok(None);
         };
-        let fds: Vec<OwnedFd> = match <[OwnedFd; 1]>::try_from(fds) {
-            Ok([line]) => {
-                let paths = decode_sockets(&message).ok_or_else(channel::malformed)?;
-                return Ok(Some(Received::Sockets { paths, line }));
-            }
-            Err(fds) => fds,
-        };
-        let fds: Result<[OwnedFd; 4], _> = fds.try_into();
-        let [stdin, stdout, stderr, line] = fds.map_err(|_| channel::malformed())?;
-        let order = Self::decode(&message).ok_or_else(channel::malformed)?;
-        Ok(Some(Received::Command {
-            order,
-            standard: [stdin, stdout, stderr],
-            line,
-        }))
+        let received = Received::decode(&message, fds).ok_or_else(channel::malformed)?;
+        Ok(Some(received))
     }
 
     /// Three bytes for the terminal, the number of arguments, and then texts that each end with NUL:
@@ -120,6 +129,34 @@ impl Order {
             terminal: terminal.map(|flag| flag != 0),
             argv: (argv.len() == count && count > 0).then_some(argv)?,
         })
+    }
+}
+
+impl Received {
+    fn decode(message: &[u8], fds: Vec<OwnedFd>) -> Option<Self> {
+        let (kind, message) = message.split_first()?;
+        if *kind == COMMAND {
+            let mut fds = fds.into_iter();
+            let [stdin, stdout, stderr, line] =
+                [fds.next()?, fds.next()?, fds.next()?, fds.next()?];
+            let (id, order) = message.split_first_chunk()?;
+            return Some(Self::Command {
+                id: CommandId::from_ne_bytes(*id),
+                order: Order::decode(order)?,
+                standard: [stdin, stdout, stderr],
+                line,
+                group: fds.next(),
+            });
+        }
+        let [line] = fds.try_into().ok()?;
+        match *kind {
+            SOCKETS => Some(Self::Sockets {
+                paths: decode_sockets(message)?,
+                line,
+            }),
+            OWNERS => Some(Self::Owners { line }),
+            _ => None,
+        }
     }
 }
 

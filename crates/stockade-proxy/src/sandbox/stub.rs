@@ -11,6 +11,7 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
 use super::names::Names;
+use crate::attribution::ClientAddress;
 use crate::gate::{Denial, Gate, Target};
 use crate::ledger::{Ask, Protocol};
 use crate::server::Permit;
@@ -26,7 +27,8 @@ pub(super) async fn serve(gate: Arc<Gate>, names: Arc<Names>, socket: UdpSocket)
         let Ok((length, from)) = socket.recv_from(&mut buffer).await else {
             continue;
         };
-        if let Some(answer) = respond(&gate, &names, &buffer[..length]) {
+        let client = Some(ClientAddress::Datagram(from));
+        if let Some(answer) = respond(&gate, &names, client, &buffer[..length]) {
             let _ = socket.send_to(&answer, from).await;
         }
     }
@@ -52,7 +54,8 @@ async fn answer_one(gate: &Gate, names: &Names, stream: &mut TcpStream) -> io::R
     }
     let mut question = vec![0; length];
     stream.read_exact(&mut question).await?;
-    let Some(answer) = respond(gate, names, &question) else {
+    let client = gate.attribution.address_of(stream);
+    let Some(answer) = respond(gate, names, client, &question) else {
         return Ok(false);
     };
     let mut message = u16::try_from(answer.len())
@@ -64,12 +67,17 @@ async fn answer_one(gate: &Gate, names: &Names, stream: &mut TcpStream) -> io::R
     Ok(true)
 }
 
-fn respond(gate: &Gate, names: &Names, question: &[u8]) -> Option<Vec<u8>> {
-    dns::respond(question, &mut |text| look_up(gate, names, text))
+fn respond(
+    gate: &Gate,
+    names: &Names,
+    client: Option<ClientAddress>,
+    question: &[u8],
+) -> Option<Vec<u8>> {
+    dns::respond(question, &mut |text| look_up(gate, names, client, text))
 }
 
-fn look_up(gate: &Gate, names: &Names, text: &str) -> Answer {
-    let ask = || Ask::new(Protocol::Dns, "query");
+fn look_up(gate: &Gate, names: &Names, client: Option<ClientAddress>, text: &str) -> Answer {
+    let ask = || Ask::new(Protocol::Dns, "query").by(client);
     let name = match Host::parse(text) {
         Ok(Host::Name(name)) => name,
         Ok(Host::Ip(_)) => return Answer::NoName,

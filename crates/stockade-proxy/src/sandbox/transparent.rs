@@ -30,7 +30,8 @@ pub(super) async fn serve(gate: Arc<Gate>, names: Arc<Names>, stream: TcpStream,
         return;
     };
     let target = target(&names, meant);
-    let ask = Ask::new(Protocol::Tcp, "connect");
+    let client = gate.attribution.address_of(&stream);
+    let ask = Ask::new(Protocol::Tcp, "connect").by(client);
     let opening = match gate.check(target, ask) {
         Ok(opening) => opening,
         Err(denial) => return refuse(stream, &denial).await,

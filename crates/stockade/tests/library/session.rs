@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use stockade::{
     Ending, Error, RunError, Sandbox, SandboxPolicy, Session, SessionCommand, Stdio, Subject,
+    UsageScope,
 };
 use stockade_linux::{SpawnError, Stage};
 
@@ -19,10 +20,14 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_background_process_lives_on", background),
     ("a_command_does_not_see_other_descriptors", descriptors),
     ("a_command_has_its_own_ending_and_denials", own_denials),
+    ("a_command_has_its_own_refused_connections", own_connections),
+    ("a_command_has_its_own_refused_names", own_names),
     ("a_command_inherits_no_signals", signal_state),
     ("a_large_command_line_arrives", large_order),
+    ("a_daemon_ends_with_its_command_in_a_control_group", daemon),
     ("a_long_exec_is_killed_by_its_own_time_limit", timeout),
     ("a_missing_program_is_an_error", missing_program),
+    ("a_session_with_limits_adopts_hosts", adopted),
     ("a_session_ends_everything_when_it_closes", close_ends_all),
     ("a_session_ends_when_its_owner_is_killed", owner_killed),
     ("a_thousand_commands_leave_nothing", no_growth),
@@ -42,6 +47,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("killing_a_command_spares_the_others", kill_one),
     ("other_backends_have_no_sessions", other_backends),
     ("the_policy_holds", policy_holds),
+    ("usage_is_the_commands_own", own_usage),
 ];
 
 pub(crate) const CHILDREN: &[Part] = &[("session_growth", grow), ("session_owner", owner)];
@@ -150,6 +156,82 @@ fn own_denials() {
         "{:?}",
         quiet.report.denials
     );
+}
+
+/// Connects to the proxy, says so, and asks for a host when it gets a line; then looks up a name.
+fn ask_for<'a>(session: &'a Session, host: &str) -> SessionCommand<'a> {
+    let script = format!(
+        "place=${{HTTPS_PROXY##*/}}; exec 3<>/dev/tcp/${{place%:*}}/${{place#*:}}; echo ready; \
+         read line; printf 'CONNECT tunnel.{host}:443 HTTP/1.1\\r\\n\\r\\n' >&3; \
+         head -n 1 <&3; getent hosts name.{host}"
+    );
+    let mut command = session.command("bash");
+    command.args(["-c", &script]);
+    command.stdin(Stdio::Piped).stdout(Stdio::Piped);
+    command
+}
+
+fn own_connections() {
+    let place = dir();
+    let mut builder = Sandbox::builder();
+    builder.policy(SandboxPolicy::workspace_write(vec![]));
+    builder.workspace(place.path()).allow("allowed.test");
+    let session = builder.build().unwrap().open().unwrap();
+    let hosts = ["one.test", "two.test"];
+    let mut children = hosts.map(|host| ask_for(&session, host).spawn().unwrap());
+    // Both are connected before either asks.
+    for child in &mut children {
+        let mut ready = [0; 6];
+        let stdout = child.stdout.as_mut().unwrap();
+        stdout.read_exact(&mut ready).unwrap();
+    }
+    let quiet = shell(&session, "true").status().unwrap();
+    for child in &mut children {
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    }
+    for (child, host) in children.iter_mut().zip(hosts) {
+        let mut answer = String::new();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains(" 403 "), "{answer}");
+        let report = child.wait().unwrap().report;
+        let own = [format!("name.{host}"), format!("tunnel.{host}:443")];
+        assert_eq!(subjects(&report), own, "{report:?}");
+        assert_eq!(report.network.len(), 2, "{report:?}");
+    }
+    assert_eq!(subjects(&quiet.report), [""; 0]);
+    let rest = session.close().unwrap();
+    assert_eq!(subjects(&rest), [""; 0], "{rest:?}");
+}
+
+fn own_names() {
+    let place = dir();
+    let session = workspace(place.path()).open().unwrap();
+    let names = ["one.test", "two.test"];
+    let ask = |name| {
+        let script = format!("read line; getent hosts {name} {name}");
+        let mut command = shell(&session, &script);
+        command.stdin(Stdio::Piped).spawn().unwrap()
+    };
+    let mut children = names.map(ask);
+    for child in &mut children {
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    }
+    for (child, name) in children.iter_mut().zip(names) {
+        assert_eq!(subjects(&child.wait().unwrap().report), [name]);
+    }
+    // Whoever asks for a name that another command asked for is told as well.
+    let mut again = ask(names[0]);
+    drop(again.stdin.take());
+    assert_eq!(subjects(&again.wait().unwrap().report), [names[0]]);
+}
+
+/// What was refused, in the order of the alphabet.
+fn subjects(report: &stockade::Report) -> Vec<String> {
+    let denials = report.denials.iter();
+    let mut subjects: Vec<_> = denials.map(|one| one.subject.to_string()).collect();
+    subjects.sort();
+    subjects
 }
 
 fn at_once() {
@@ -335,6 +417,101 @@ fn timeout() {
     assert_eq!(printed(&session, &gone), "gone");
     drop(other.stdin.take());
     assert_eq!(other.wait().unwrap().report.ending, Ending::Exited(1));
+}
+
+/// A session whose limit of processes is held by a control group; `None` if there can be none.
+fn grouped(cwd: &Path) -> Option<Session> {
+    let mut builder = Sandbox::builder();
+    builder.policy(SandboxPolicy::workspace_write(vec![]));
+    builder.workspace(cwd).limit("pids=200").best_effort();
+    let session = builder.build().unwrap().open().unwrap();
+    let is_grouped = session.plan().linux.cgroup.is_some();
+    // Root can make groups, whatever else is missing.
+    assert!(is_grouped || !rustix::process::geteuid().is_root());
+    is_grouped.then_some(session)
+}
+
+/// Leaves a process without parents in a session of its own, prints its id, and waits for ever.
+const DAEMON: &str = "(setsid sh -c 'echo $$; exec sleep 1000' &); sleep 1000";
+
+fn daemon() {
+    let place = dir();
+    let run = |session: &Session| {
+        let mut other = shell(session, "sleep 1000 & echo $!; wait");
+        let mut other = other.stdout(Stdio::Piped).spawn().unwrap();
+        let mut pid = [0; 16];
+        let length = other.stdout.as_mut().unwrap().read(&mut pid).unwrap();
+        let spared = String::from_utf8_lossy(&pid[..length]).trim().to_owned();
+        let limit = Duration::from_secs(3);
+        let late = shell(session, DAEMON).timeout(limit).output().unwrap();
+        assert_eq!(late.finished.report.ending, Ending::TimedOut);
+        let daemon = String::from_utf8(late.stdout).unwrap();
+        let look = format!(
+            "kill -0 {spared} && echo spared; kill -0 {} 2>/dev/null && echo left; true",
+            daemon.trim()
+        );
+        (printed(session, &look), other)
+    };
+    // The control: without a group nothing ties the process to its command.
+    let (seen, _other) = run(&workspace(place.path()).open().unwrap());
+    assert_eq!(seen, "spared\nleft");
+    if let Some(session) = grouped(place.path()) {
+        let (seen, _other) = run(&session);
+        assert_eq!(seen, "spared");
+    }
+}
+
+/// Leaves a process without parents that counts and prints what it used, and waits for it.
+const BUSY: &str =
+    "(setsid sh -c 'i=0; while test $i -lt 300000; do i=$((i+1)); done; times' &) | cat";
+
+fn adopted() {
+    let place = dir();
+    let sandbox = |hosts: &[&str]| {
+        let mut builder = Sandbox::builder();
+        builder.policy(SandboxPolicy::workspace_write(vec![]));
+        builder
+            .workspace(place.path())
+            .limit("pids=200")
+            .best_effort();
+        for host in hosts {
+            builder.allow(host);
+        }
+        builder.build().unwrap()
+    };
+    let session = sandbox(&["one.test"]).open().unwrap();
+    let wider = sandbox(&["one.test", "two.test"]);
+    assert!(session.adopt(&wider).unwrap().is_some());
+}
+
+fn own_usage() {
+    let place = dir();
+    let busy = |session: &Session| {
+        let mut quiet = shell(session, "read line").stdin(Stdio::Piped).spawn();
+        let quiet = quiet.as_mut().unwrap();
+        let busy = shell(session, BUSY).output().unwrap();
+        drop(quiet.stdin.take());
+        let quiet = quiet.wait().unwrap().report.usage;
+        let text = String::from_utf8(busy.stdout).unwrap();
+        // "0m1.230000s 0m0.010000s", of the shell itself and of its children.
+        let time = text.split('s').next().unwrap();
+        let (minutes, seconds) = time.split_once('m').unwrap();
+        let seconds = seconds.parse::<f64>().unwrap() + 60.0 * minutes.parse::<f64>().unwrap();
+        let used = Duration::from_secs_f64(seconds);
+        (busy.finished.report.usage, quiet, used)
+    };
+    let cpu = |usage: stockade::UsageReport| Duration::from_micros(usage.cpu_micros);
+    let (all, quiet, used) = busy(&workspace(place.path()).open().unwrap());
+    assert_eq!([all.scope, quiet.scope], [UsageScope::Waited; 2]);
+    assert!(cpu(all) < used, "{all:?} {used:?}");
+    if let Some(session) = grouped(place.path()) {
+        let (all, quiet, used) = busy(&session);
+        assert_eq!([all.scope, quiet.scope], [UsageScope::All; 2]);
+        // The shell's clock may have ticks of 10 ms.
+        let tick = Duration::from_millis(10);
+        assert!(cpu(all) + tick >= used, "{all:?} {used:?}");
+        assert!(cpu(quiet) < used, "{quiet:?} {used:?}");
+    }
 }
 
 fn kill_one() {

@@ -34,6 +34,8 @@ class Result:
     wall_micros: int
     cpu_micros: int
     peak_memory_kib: int
+    usage_scope: str = "waited"
+    """Whose CPU time it is: `all` that the command started, or what was `waited` for."""
     stdout_bytes: bytes = b""
     stderr_bytes: bytes = b""
     truncated: bool = False
@@ -98,7 +100,7 @@ class Closed:
     """What belongs to no single command of a sandbox."""
 
     denials: list[Denial]
-    """What processes in the background were refused, and hosts that the proxy refused."""
+    """What processes in the background were refused."""
     network: list[Any]
     """Hosts that were asked for, and what was decided."""
 
@@ -149,6 +151,7 @@ def result_of(waited: dict[str, Any], output: Collected) -> Result:
         wall_micros=waited["wall_micros"],
         cpu_micros=waited["cpu_micros"],
         peak_memory_kib=waited["peak_memory_kib"],
+        usage_scope=waited["usage_scope"],
         stdout_bytes=output.stream("stdout", "terminal"),
         stderr_bytes=output.stream("stderr"),
         truncated=output.truncated,

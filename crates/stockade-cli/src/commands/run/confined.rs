@@ -50,6 +50,7 @@ pub(super) fn run(
         explain: args.explain,
         overlay: args.overlay.is_some(),
         kept_home: home.path.clone(),
+        session: false,
     };
     let backends = backends(args.image.as_deref());
     let mut choice = backends.choose(profile, Path::new(THIS))?;
@@ -396,8 +397,10 @@ pub(crate) fn run_failure(error: RunError) -> Failure {
     );
     // A port that is taken, or root's: the machine offers no other.
     let no_port = matches!(&error, RunError::Spawn(SpawnError::Network(_)));
+    let no_sessions = matches!(&error, RunError::NoSessions(_));
     let failure = Failure::new(exit, error);
     match exit {
+        Exit::NotSetUp if no_sessions => failure.hint("stockade session open --backend native"),
         Exit::NotSetUp if no_port => failure,
         Exit::NotSetUp if no_overlay => failure.hint(
             "overlayfs takes no file system without extended attributes and no overlay as the \

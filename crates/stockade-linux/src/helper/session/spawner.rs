@@ -24,7 +24,7 @@ use crate::plan::LinuxPlan;
 use crate::seccomp::Program;
 use crate::session::Order;
 use crate::stage::{At, Failure, Stage};
-use crate::{capabilities, landlock, limits, sys};
+use crate::{capabilities, cgroup, landlock, limits, sys};
 
 /// A command to start.
 pub(super) struct Job {
@@ -182,6 +182,10 @@ fn become_command(plan: &LinuxPlan, job: &Job, image: &Image<'_>) -> (Stage, i32
 }
 
 fn prepare(plan: &LinuxPlan, job: &Job) -> Result<(), Failure> {
+    if let Some(group) = &job.command.group {
+        // The kernel asks for the rights of whoever opened the list (cgroups(7)).
+        rustix::io::write(group, cgroup::MYSELF).at(Stage::EnterCgroup)?;
+    }
     rustix::process::setsid().at(Stage::NewSession)?;
     let standard = job.standard.each_ref().map(AsFd::as_fd);
     if let Some(at) = job.order.terminal.iter().position(|is| *is) {
