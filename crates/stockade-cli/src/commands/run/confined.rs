@@ -36,22 +36,9 @@ pub(super) fn run(
     if let Some(number) = args.json_fd {
         output::send_records_to(inherited(number)?.into());
     }
-    // One is enough: whoever holds the user's terminal can type on it, or leave it in a bad mode.
-    let has_terminal = std::io::stdin().is_terminal()
-        || std::io::stdout().is_terminal()
-        || std::io::stderr().is_terminal();
     // Before the plan: the store must exist to be hidden, and the layer may have settings.
     let home = KeptHome::enter(args, profile, store)?;
-    let spec = Spec {
-        argv: args.command.clone(),
-        env: super::environment(args).collect(),
-        keep_descriptors: args.policy.pass_fd.clone(),
-        terminal: has_terminal,
-        explain: args.explain,
-        overlay: args.overlay.is_some(),
-        kept_home: home.path.clone(),
-        session: false,
-    };
+    let spec = spec(args, &home);
     let backends = backends(args.image.as_deref());
     let mut choice = backends.choose(profile, Path::new(THIS))?;
     if args.dry_run {
@@ -147,6 +134,23 @@ pub(super) fn run(
         output::record(record)?;
     }
     Ok(exit)
+}
+
+fn spec(args: &RunArgs, home: &KeptHome) -> Spec {
+    // One is enough: whoever holds the user's terminal can type on it, or leave it in a bad mode.
+    let has_terminal = std::io::stdin().is_terminal()
+        || std::io::stdout().is_terminal()
+        || std::io::stderr().is_terminal();
+    Spec {
+        argv: args.command.clone(),
+        env: super::environment(args).collect(),
+        keep_descriptors: args.policy.pass_fd.clone(),
+        terminal: has_terminal,
+        explain: args.explain,
+        overlay: args.overlay.is_some(),
+        kept_home: home.path.clone(),
+        session: false,
+    }
 }
 
 /// This program, as the helper of self-tests.
