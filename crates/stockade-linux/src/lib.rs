@@ -54,7 +54,8 @@ pub use session::{Order, OwnerLookup, Session, SessionCommand};
 pub use signals::Signals;
 pub use socket_owners::{ClientSocket, CommandId};
 pub use spawn::{
-    Builder, Lifeline, Outcome, Running, SpawnError, Usage, UsageScope, inherited_descriptor, spawn,
+    Builder, Lifeline, Outcome, Running, SpawnError, Usage, UsageScope, inherited_descriptor,
+    keep_descriptors_to_oneself, spawn,
 };
 pub use stage::Stage;
 pub use sys::arena::Arena;

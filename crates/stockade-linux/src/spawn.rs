@@ -169,6 +169,15 @@ pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
     sys::process::inherited_descriptor(number)
 }
 
+/// Has programs that this process executes from now on get none of the descriptors above 2: one that
+/// outlives it would hold what its caller meant for itself, such as a lock or the end of a pipe.
+///
+/// # Errors
+/// If the kernel is older than Linux 5.11.
+pub fn keep_descriptors_to_oneself() -> io::Result<()> {
+    sys::process::keep_descriptors_to_oneself()
+}
+
 /// Starts the command of `plan` in its sandbox and waits until it was executed.
 ///
 /// `attach` gets the sockets of the plan's network, if it has any, before the command runs; if it

@@ -48,6 +48,8 @@ fn open(args: &SessionOpenArgs) -> Result<Exit, Failure> {
         let error = anyhow::Error::new(error).context("can't start the owner of the session");
         Failure::new(Exit::NotSetUp, error)
     };
+    // Older kernels can't; then the owner has them, too.
+    let _ = stockade_linux::keep_descriptors_to_oneself();
     let mut owner = Command::new("/proc/self/exe")
         .arg0("stockade")
         .args(std::env::args_os().skip(1))

@@ -109,6 +109,8 @@ const COMMANDS: &[(&str, i32, &str)] = &[
         0,
         "policy import --from bwrap --json bwrap.sh",
     ),
+    ("home-list", 0, "home list --json"),
+    ("home-drop", 0, "home drop --all --json"),
     ("man", 0, "man --json"),
     ("completions", 0, "completions --json bash"),
     ("agent-list", 0, "agent list --json"),
@@ -197,6 +199,9 @@ fn a_run_tells_its_events_where_it_is_asked_to() {
         let last: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
         assert_eq!(last["exit_code"], 3);
         assert_eq!(last["denials"][0]["operation"], "create");
+        let log = document(&context.stockade(["log", "--json"]));
+        schema.check("log", &log);
+        assert_eq!(log["runs"][0]["exit"], 3);
 
         let inner = "ls /proc/self/fd; echo own >&2";
         let command = context.command(["run", "--json", "--json-fd", "7", "--", "sh", "-c", inner]);

@@ -153,6 +153,31 @@ fn a_session_keeps_its_state_until_it_is_closed() {
     assert!(sessions.0.stockade(["session", "list"]).stdout.is_empty());
 }
 
+/// Whoever waits for the end of a pipe must not wait for the session.
+#[test]
+fn the_owner_of_a_session_holds_nothing_of_its_caller() {
+    for sessions in Sessions::of_each_user() {
+        let open = sessions.0.command(["session", "open", "s"]);
+        let words = std::iter::once(open.get_program()).chain(open.get_args());
+        let words: Vec<&str> = words.map(|word| word.to_str().unwrap()).collect();
+        let shell = ["sh", "-c", "exec \"$@\" 7> held", "sh"];
+        sessions
+            .0
+            .other(&[&shell[..], &words].concat())
+            .ends_with(0);
+        let held = sessions.0.project().join("held");
+        let descriptors = format!("/proc/{}/fd", sessions.owner("s").as_raw_nonzero());
+        let descriptors: Vec<PathBuf> = fs::read_dir(descriptors)
+            .unwrap()
+            .map(|entry| fs::read_link(entry.unwrap().path()).unwrap_or_default())
+            .collect();
+        assert!(
+            held.exists() && !descriptors.contains(&held),
+            "{descriptors:?}"
+        );
+    }
+}
+
 #[test]
 fn sessions_without_a_name_are_numbered() {
     let sessions = Sessions::new();
