@@ -5,7 +5,7 @@
 //!     stockade::init(); // first: this program is also the helper that builds sandboxes
 //!     let sandbox = stockade::Sandbox::builder()
 //!         .workspace("/home/me/project")
-//!         .allow("crates.io")
+//!         .allow("api.example.org")
 //!         .limit("mem=2G")
 //!         .build()?;
 //!     let output = sandbox.command("cargo").arg("test").output()?;

@@ -120,8 +120,8 @@ impl Session {
     /// # stockade::init();
     /// use stockade::Sandbox;
     ///
-    /// let session = Sandbox::builder().allow("crates.io").build()?.open()?;
-    /// let wider = Sandbox::builder().allow("crates.io").allow("docs.rs").build()?;
+    /// let session = Sandbox::builder().allow("api.example.org").build()?.open()?;
+    /// let wider = Sandbox::builder().allow("api.example.org").allow("docs.example.org").build()?;
     /// assert!(session.adopt(&wider)?.is_some());
     /// # Ok(())
     /// # }

@@ -14,7 +14,7 @@ use super::RunArgs;
 #[command(after_help = "\
 Examples:
   stockade agent claude
-  stockade agent codex --allow crates.io -- exec 'run the tests'
+  stockade agent codex --allow @crates -- exec 'run the tests'
   stockade agent gemini --overlay -- -p 'fix the warnings'
   stockade agent list
   stockade agent list --json")]

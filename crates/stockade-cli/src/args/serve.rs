@@ -33,7 +33,7 @@ pub(crate) struct ServeArgs {
 #[command(after_help = "\
 Examples:
   stockade mcp
-  stockade mcp --overlay --allow crates.io -C ~/project")]
+  stockade mcp --overlay --allow @crates -C ~/project")]
 pub(crate) struct McpArgs {
     /// Working directory, and the workspace of the policy
     #[arg(short = 'C', long, value_name = "DIR")]

@@ -27,7 +27,7 @@ pub(crate) enum SessionCommand {
     #[command(after_help = "\
 Examples:
   stockade session open
-  stockade session open build --allow crates.io --idle-timeout 1h")]
+  stockade session open build --allow @crates --idle-timeout 1h")]
     Open(Box<SessionOpenArgs>),
     /// List the open sessions of this user
     #[command(after_help = "\

@@ -59,6 +59,7 @@ const RUN_FLAGS: &[&str] = &[
     "--redact",
     "--report",
     "--json",
+    "--json-fd",
     "--quiet",
     "-q",
     "--verbose",
@@ -208,6 +209,31 @@ fn refused(words: &[&str]) -> String {
 #[test]
 fn the_parser_is_sound() {
     Cli::command().debug_assert();
+}
+
+/// A change of a help page is seen by whoever reviews it. `INSTA_UPDATE=always` takes the new ones.
+#[test]
+fn every_help_page_is_what_it_was() {
+    let mut root = Cli::command().term_width(100);
+    root.build();
+    insta::assert_snapshot!("stockade", root.render_long_help().to_string());
+    for command in root.get_subcommands_mut() {
+        let mut pages = String::new();
+        add_pages(command, &mut pages);
+        if !pages.is_empty() {
+            insta::assert_snapshot!(format!("stockade-{}", command.get_name()), pages);
+        }
+    }
+}
+
+fn add_pages(command: &mut clap::Command, pages: &mut String) {
+    if command.is_hide_set() || command.get_name() == "help" {
+        return;
+    }
+    *pages += &format!("{}\n", command.render_long_help());
+    for below in command.get_subcommands_mut() {
+        add_pages(below, pages);
+    }
 }
 
 #[test]
