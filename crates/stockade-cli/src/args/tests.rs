@@ -230,7 +230,8 @@ fn add_pages(command: &mut clap::Command, pages: &mut String) {
     if command.is_hide_set() || command.get_name() == "help" {
         return;
     }
-    *pages += &format!("{}\n", command.render_long_help());
+    pages.push_str(&command.render_long_help().to_string());
+    pages.push('\n');
     for below in command.get_subcommands_mut() {
         add_pages(below, pages);
     }
