@@ -24,6 +24,16 @@ END";
 /// Another repository in the project, which may be moved and taken apart.
 const OTHER: &str = "git clone -q . n && git init -q --bare b.git";
 
+/// A worktree of a repository outside the project, and files that links lead to.
+const WORKTREE: &str = "git config --global safe.directory '*'; git config --global user.email a@b.test
+    git config --global user.name n; git init -q --bare @OUT@/origin.git; git init -q @OUT@/main; cd @OUT@/main
+    git commit -q --allow-empty -m one; git remote add origin @OUT@/origin.git; git push -q origin HEAD
+    git worktree add -q -b tree @P@/wt; for name in a b c; do echo safe > @OUT@/$name; done";
+
+/// In the worktree: through these, git on the host would write outside.
+const LINKS_OF_WORKTREE: &str = "cd \"$(git rev-parse --git-dir)\" && ln -sf @OUT@/a FETCH_HEAD
+    ln -sf @OUT@/b logs/HEAD; ln -sf @OUT@/c COMMIT_EDITMSG";
+
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = made();
     cases.extend(moved());
@@ -68,6 +78,13 @@ fn made() -> Vec<Case> {
             .leak(host("git push -q ./b.git main; test \"$(cat @OUT@/a)\" != safe"))
             .leak(host("sh @W@/changes wt b"))
             .leak(host("sh @W@/changes sub c")),
+        attack("G40g", "link files in the git directory of the worktree that is the project")
+            .setup(WORKTREE)
+            .cwd("@P@/wt")
+            .sh(LINKS_OF_WORKTREE)
+            .leak(host("cd wt; git fetch -q; test \"$(cat @OUT@/a)\" != safe"))
+            .leak(host("cd wt; git commit -q --allow-empty -m two; test \"$(cat @OUT@/b)\" != safe"))
+            .leak(host("cd wt; git commit -q --allow-empty -m three; test \"$(tr -d '\\0' < @OUT@/c)\" != safe")),
         attack("G40f", "a link like the one by which git tries the file system, to another file")
             .setup(REPO)
             .sh("ln -s testing .git/tABCdef; mv .git/tABCdef .git/COMMIT_EDITMSG; ln -s @OUT@/a .git/testing

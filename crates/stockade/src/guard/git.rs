@@ -81,7 +81,8 @@ pub(super) fn link_in_git_directory(
     change: &ProposedChange<'_>,
     new: FileFacts,
 ) -> Option<&'static str> {
-    let is_tree = |at: &Path| guard.anchors.iter().any(|anchor| anchor == at);
+    let is_in = |paths: &[PathBuf], at: &Path| paths.iter().any(|path| path == at);
+    let is_tree = |at: &Path| is_in(&guard.anchors, at) && !is_in(&guard.own_git, at);
     let is_repository = |at: &Path| is_git_directory(change, at);
     let found = || directory_of_link(change.path, is_repository, is_tree);
     (new.kind == FileKind::Symlink && found().is_some()).then_some(LINK)

@@ -225,6 +225,12 @@ impl Worker<'_, '_> {
         directories.any(|own| path.starts_with(own.as_path())) || self.is_own_redirect(path)
     }
 
+    pub(super) fn is_own_git_directory(&self, path: &Path) -> bool {
+        let protection = self.shared.plan.protection.as_ref();
+        let directories = protection.map_or(&[][..], |protection| &protection.own_git);
+        directories.iter().any(|own| own.as_path() == path)
+    }
+
     /// Whether a path is the workspace's git directory, or a directory around it.
     pub(super) fn is_above_own(&self, path: &Path) -> bool {
         let Some(protection) = &self.shared.plan.protection else {

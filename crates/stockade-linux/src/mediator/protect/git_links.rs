@@ -55,7 +55,9 @@ impl Worker<'_, '_> {
         path: &Path,
         is_repository: impl Fn(&Path) -> bool,
     ) -> Option<&'static ProtectedName> {
-        let git = directory_of_link(path, is_repository, |at| self.is_anchor(at))?;
+        // The git directory of a linked worktree is granted like the worktree itself.
+        let is_tree = |at: &Path| self.is_anchor(at) && !self.is_own_git_directory(at);
+        let git = directory_of_link(path, is_repository, is_tree)?;
         let entry = git.join(path.strip_prefix(git).ok()?.iter().next()?);
         let refused = self.in_reach(path) && !self.is_lifted(&entry, path);
         refused.then_some(&facts::GIT_LINK)
