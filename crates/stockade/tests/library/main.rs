@@ -21,6 +21,7 @@ mod front;
 mod need;
 mod parent;
 mod session;
+mod session_refusals;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
