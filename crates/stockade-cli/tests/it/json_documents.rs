@@ -146,7 +146,7 @@ const COMMANDS: &[(&str, i32, &str)] = &[
 ];
 
 #[test]
-fn changes_logs_and_batches_are_as_the_schema_says() {
+fn changes_and_batches_are_as_the_schema_says() {
     let schema = Schema::published();
     let context = Context::new();
     let script = "echo new > a; mkdir d; ln -s a l; printf '\\0' > binary";
